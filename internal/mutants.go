@@ -4,7 +4,7 @@ package internal
 
 import "embed"
 
-// Mutants are the patches of the planted bugs, at ROOM/testdata/mutants/NAME.patch. They are embedded as
+// Mutants are the patches of the planted bugs, at PACKAGE/testdata/mutants/NAME.patch. They are embedded as
 // they are, so what the program shows of them is never older than they are.
 //
 //go:embed */testdata/mutants/*.patch */*/testdata/mutants/*.patch

@@ -33,9 +33,9 @@ k6=$(.ci/k6) && go build -o "$folder/k6report" ./internal/testing/bench/cmd/k6re
 
 touch "$folder/env"
 if [ -z "${SECKILL_URL:-}" ]; then
-	go build -tags nomsgpack -o "$folder/shop" ./internal/testing/bench/cmd/shop || exit 2
+	go build -tags nomsgpack -o "$folder/benchserver" ./internal/testing/bench/cmd/benchserver || exit 2
 	# shellcheck disable=SC2086 # a word a setting
-	"$folder/shop" -users "${USERS:-20000}" ${EMBEDDED:+-embedded} ${SETTINGS:-} >"$folder/env" &
+	"$folder/benchserver" -users "${USERS:-20000}" ${EMBEDDED:+-embedded} ${SETTINGS:-} >"$folder/env" &
 	server=$!
 	until grep -q '^#' "$folder/env"; do
 		kill -0 "$server" 2>/dev/null || { echo "the server did not start" >&2; exit 2; }

@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// instant returns at once, so that only the room's own work is measured.
+// instant returns at once, so that only the package's own work is measured.
 type instant struct {
 	desk
 	order order.Order

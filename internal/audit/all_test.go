@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/audit"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // slowAudits take a second each. The audit of coupon 3 takes two, coupon 5 fails, and coupon 6 is not clean.
@@ -110,7 +110,7 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 }
 
 func TestAudit_SaleAtRest_ReadsNoShardByItself(t *testing.T) {
-	s := in(shoptest.Open(t))
+	s := in(apptest.Open(t))
 	c := s.sell(t, 10)
 	for user := range int64(5) {
 		s.buy(t, c, user)

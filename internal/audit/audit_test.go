@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}
@@ -142,7 +142,7 @@ func TestAnUnknownCouponCannotBeAudited(t *testing.T) {
 // A crowd buys, pays and cancels, and meets a loading, while the stores are read.
 func TestAudit_ConcurrentLoad_ReportsNoViolation(t *testing.T) {
 	// One transaction for each order, because more is met half-way then.
-	s := in(shoptest.Open(t, shoptest.Single))
+	s := in(apptest.Open(t, apptest.Single))
 	c := s.sell(t, 300)
 	ctx, stop := context.WithCancel(t.Context())
 	counters := make(chan struct{}, 8) // so that an auditor has its turn on a small machine

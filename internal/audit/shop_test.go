@@ -16,21 +16,21 @@ import (
 	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
 const (
-	shards  = shoptest.Shards
-	patient = shoptest.Patient
+	shards  = apptest.Shards
+	patient = apptest.Patient
 )
 
 // shop is a whole shop on real stores.
 type shop struct {
 	*audit.Auditor
-	in         *shoptest.Shop
+	in         *apptest.Shop
 	orders     *order.Service
 	parts      order.Deps
 	reconciler *order.Reconciler
@@ -56,15 +56,15 @@ func (d deaf) Restock(ctx context.Context, r order.Restock) error {
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
-	shoptest.OnBoth(t, func(t *testing.T, s *shoptest.Shop) { test(t, in(s)) })
+	apptest.OnBoth(t, func(t *testing.T, s *apptest.Shop) { test(t, in(s)) })
 }
 
 func open(t *testing.T) *shop {
 	t.Helper()
-	return in(shoptest.Open(t))
+	return in(apptest.Open(t))
 }
 
-func in(s *shoptest.Shop) *shop {
+func in(s *apptest.Shop) *shop {
 	returns := deaf{s.Deps.Shards, new(atomic.Bool)}
 	parts := s.Deps
 	parts.Shards = returns
@@ -133,7 +133,7 @@ func (s *shop) exec(t *testing.T, statement string, args ...any) {
 }
 
 // key returns the Redis key of a shard.
-func key(c coupon.Coupon, shard int, name string) string { return shoptest.Key(c, shard, name) }
+func key(c coupon.Coupon, shard int, name string) string { return apptest.Key(c, shard, name) }
 
 func (s *shop) audited(t *testing.T, c coupon.Coupon) audit.Report {
 	t.Helper()

@@ -7,19 +7,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // BenchmarkAudit measures the time and the memory of an audit:
 //
 //	SECKILL_SIZE=1000000 go test -run '^$' -bench Audit -benchtime 1x ./internal/audit
 func BenchmarkAudit(b *testing.B) {
-	n := shoptest.Size(b, 5_000)
-	s := shoptest.Open(b)
+	n := apptest.Size(b, 5_000)
+	s := apptest.Open(b)
 	c := s.SoldOut(b, n, "paid")
 	s.WatchSlowest(b)
 	debug.FreeOSMemory()
-	had := shoptest.ResetPeak(b)
+	had := apptest.ResetPeak(b)
 	began := time.Now()
 	for b.Loop() {
 		r, err := s.Auditor.Audit(b.Context(), c.ID)
@@ -28,6 +28,6 @@ func BenchmarkAudit(b *testing.B) {
 		require.EqualValues(b, n, r.Live)
 	}
 	b.ReportMetric(float64(n*b.N)/time.Since(began).Seconds(), "orders/s")
-	b.ReportMetric(shoptest.Peak(b)-had, "MiB")
+	b.ReportMetric(apptest.Peak(b)-had, "MiB")
 	b.ReportMetric(s.Slowest(b), "ms/slowest-call")
 }

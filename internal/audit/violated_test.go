@@ -10,12 +10,12 @@ import (
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // A held unit, a sold one whose hold is open, a returned one and one that is owed are each counted once.
 func TestAudit_UnitsHeldReturnedAndOwed_CountsEachOnce(t *testing.T) {
-	s := in(shoptest.OpenEmbedded(t))
+	s := in(apptest.OpenEmbedded(t))
 	c := s.sell(t, 40)
 	for user := int64(1); user <= 12; user++ {
 		if user%4 == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -25,7 +25,7 @@ func TestADatabaseWithAnotherPastThanRedisIsLoadedAnew(t *testing.T) {
 	for name, replaced := range map[string]func(t *testing.T, s *shop, raw *sql.DB) *shop{
 		"made anew": func(t *testing.T, s *shop, _ *sql.DB) *shop {
 			s.silent(t)
-			other := open(t, shoptest.MySQL(t), s.redisAddr)
+			other := open(t, apptest.MySQL(t), s.redisAddr)
 			require.Equal(t, int64(1), other.published(t, 10).ID, "the same id")
 			return other
 		},
@@ -40,7 +40,7 @@ func TestADatabaseWithAnotherPastThanRedisIsLoadedAnew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			migrated := shoptest.MySQL(t)
+			migrated := apptest.MySQL(t)
 			s := open(t, migrated, testservers.NewRedis(t).Addr())
 			raw, err := sql.Open("mysql", migrated.MySQL)
 			require.NoError(t, err)
@@ -82,9 +82,9 @@ func exec(t *testing.T, raw *sql.DB, statements ...string) {
 
 func TestASecondDeploymentOnTheSameRedisIsRefusedByName(t *testing.T) {
 	r := testservers.NewRedis(t)
-	first := open(t, shoptest.MySQL(t), r.Addr())
+	first := open(t, apptest.MySQL(t), r.Addr())
 	c := first.published(t, 10)
-	second := open(t, shoptest.MySQL(t), r.Addr())
+	second := open(t, apptest.MySQL(t), r.Addr())
 	draft := second.drafted(t, 80)
 	require.Equal(t, c.ID, draft.ID)
 	_, err := second.Publish(t.Context(), draft.ID)

@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -54,7 +54,7 @@ type shop struct {
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 	t.Run("servers", func(t *testing.T) {
 		r := testservers.NewRedis(t) // of its own: ids of coupons begin anew in each database
-		test(t, open(t, shoptest.MySQL(t), r.Addr()))
+		test(t, open(t, apptest.MySQL(t), r.Addr()))
 	})
 	t.Run("embedded", func(t *testing.T) { onEmbedded(t, test) })
 }
@@ -64,7 +64,7 @@ func onEmbedded(t *testing.T, test func(t *testing.T, s *shop)) {
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	test(t, open(t, shoptest.SQLite(t, e), e.RedisAddr()))
+	test(t, open(t, apptest.SQLite(t, e), e.RedisAddr()))
 }
 
 func open(t *testing.T, o store.Options, redisAddr string) *shop {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 	"example.com/seckill/internal/tools/servers"
 )
@@ -97,7 +97,7 @@ func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
 	for name, harm := range harms(r) {
 		for kind, instances := range map[string]int{"one instance": 1, "three that race": 3} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				s := open(t, shoptest.MySQL(t), r.Addr())
+				s := open(t, apptest.MySQL(t), r.Addr())
 				require.NoError(t, s.redis.FlushAll(t.Context()).Err())
 				const units = 40
 				c, paused := s.published(t, units), s.inState(t, coupon.Paused)

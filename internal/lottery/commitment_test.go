@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // draws counts the draws in the database.
@@ -120,7 +120,7 @@ func TestGet_OneKeyForTicketsOfTwoCoupons_ShowsEachItsOwn(t *testing.T) {
 		for user, ticket := range of[second.ID] {
 			want, err := later.Get(t.Context(), ticket.ID, user)
 			require.NoError(t, err)
-			o, err := later.Place(t.Context(), shoptest.Request(second, user, "k"))
+			o, err := later.Place(t.Context(), apptest.Request(second, user, "k"))
 			if want.Status == lottery.NotDrawn {
 				require.Error(t, err, "user %d", user)
 				continue

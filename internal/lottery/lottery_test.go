@@ -19,7 +19,7 @@ import (
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // enter gives users tickets, and returns those by user.
@@ -27,7 +27,7 @@ func enter(t *testing.T, s *instance, c coupon.Coupon, users ...int64) map[int64
 	t.Helper()
 	tickets := map[int64]order.Order{}
 	for _, user := range users {
-		tickets[user] = place(t, s, shoptest.Request(c, user, "k"), lottery.Entered)
+		tickets[user] = place(t, s, apptest.Request(c, user, "k"), lottery.Entered)
 	}
 	return tickets
 }
@@ -99,15 +99,15 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 		before, drawsAt, err := elsewhere.ReadDraw(t.Context(), c.ID)
 		require.NoError(t, err)
 		tickets := enter(t, here, c, users(40)...)
-		require.Equal(t, drawsAt.Add(shoptest.PayWithin), tickets[1].ExpiresAt)
-		again := place(t, elsewhere, shoptest.Request(c, 7, "k"), lottery.Entered)
+		require.Equal(t, drawsAt.Add(apptest.PayWithin), tickets[1].ExpiresAt)
+		again := place(t, elsewhere, apptest.Request(c, 7, "k"), lottery.Entered)
 		require.Equal(t, tickets[7].ID, again.ID)
-		_, err = elsewhere.Place(t.Context(), shoptest.Request(c, 7, "another key"))
+		_, err = elsewhere.Place(t.Context(), apptest.Request(c, 7, "another key"))
 		require.ErrorIs(t, err, order.ErrLimitReached, "a second tap is a second chance")
 		shown, err := elsewhere.Get(t.Context(), tickets[7].ID, 7)
 		require.NoError(t, err)
 		require.Equal(t, lottery.Entered, shown.Status)
-		require.Equal(t, drawsAt.Add(shoptest.PayWithin), shown.ExpiresAt)
+		require.Equal(t, drawsAt.Add(apptest.PayWithin), shown.ExpiresAt)
 		at, err := elsewhere.DrawsAt(t.Context(), c.ID)
 		require.NoError(t, err)
 		require.Equal(t, drawsAt, at)
@@ -122,7 +122,7 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 		require.True(t, here.DrawDue(c))
 		require.NoError(t, s.DB.Begin(t.Context(), c.ID, time.Now()))
 		time.Sleep(200 * time.Millisecond) // it is read again
-		_, err = elsewhere.Place(t.Context(), shoptest.Request(c, 41, "late"))
+		_, err = elsewhere.Place(t.Context(), apptest.Request(c, 41, "late"))
 		require.ErrorIs(t, err, order.ErrOverloaded, "nobody comes before a ticket")
 		ended, err = here.RunDraw(t.Context(), c)
 		require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 		report := s.RequireConsistent(t, c, 2*shards)
 		require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "8 of 40 tickets drawn, 0 passed over")
 
-		_, err = here.Place(t.Context(), shoptest.Request(c, 41, "late"))
+		_, err = here.Place(t.Context(), apptest.Request(c, 41, "late"))
 		require.ErrorIs(t, err, coupon.ErrSoldOut)
 		won := byRank(t, here, c, users(40))[0]
 		theirs, err := here.Get(t.Context(), tickets[won].ID, won)
@@ -149,7 +149,7 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 		_, err = s.Service.Cancel(t.Context(), theirs.ID, won)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { // first come, first served from now on
-			o, err := here.Place(t.Context(), shoptest.Request(c, 41, "later"))
+			o, err := here.Place(t.Context(), apptest.Request(c, 41, "later"))
 			return err == nil && o.Status == order.Queued
 		}, patient, soon)
 	})
@@ -163,7 +163,7 @@ func TestADrawOfFewerTicketsThanUnitsServesAll(t *testing.T) {
 		s.Later(window)
 		draw(t, s, c, here)
 		requireDrawn(t, here, c, tickets, 3)
-		o, err := here.Place(t.Context(), shoptest.Request(c, 9, "k"))
+		o, err := here.Place(t.Context(), apptest.Request(c, 9, "k"))
 		require.NoError(t, err)
 		require.Equal(t, order.Queued, o.Status)
 	})
@@ -521,9 +521,9 @@ func TestRaise_DrawHasEnded_FirstComeFirstServed(t *testing.T) {
 		draw(t, s, c, here)
 		losers := byRank(t, here, c, users(40))[2*shards:]
 		raise(t, s, c, 2*shards+3)
-		place(t, here, shoptest.Request(c, 99, "k"), order.Queued)
-		place(t, here, shoptest.Request(c, losers[len(losers)-1], "another key"), order.Queued)
-		_, err := here.Place(t.Context(), shoptest.Request(c, losers[5], "k"))
+		place(t, here, apptest.Request(c, 99, "k"), order.Queued)
+		place(t, here, apptest.Request(c, losers[len(losers)-1], "another key"), order.Queued)
+		_, err := here.Place(t.Context(), apptest.Request(c, losers[5], "k"))
 		require.ErrorIs(t, err, order.ErrVoided, "that request has lost, and would pass over others")
 		consuming(t, s, s.Drained(t, c), here)
 		report, err := s.Auditor.Audit(t.Context(), c.ID)
@@ -532,7 +532,7 @@ func TestRaise_DrawHasEnded_FirstComeFirstServed(t *testing.T) {
 		o, err := here.Get(t.Context(), tickets[losers[5]].ID, losers[5])
 		require.NoError(t, err)
 		require.Equal(t, lottery.NotDrawn, o.Status)
-		again, err := here.Place(t.Context(), shoptest.Request(c, losers[len(losers)-1], "another key"))
+		again, err := here.Place(t.Context(), apptest.Request(c, losers[len(losers)-1], "another key"))
 		require.NoError(t, err, "a ticket of another request keeps no buyer away")
 		require.Equal(t, order.Pending, again.Status)
 	})

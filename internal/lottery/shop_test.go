@@ -10,15 +10,15 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
 const (
-	shards  = shoptest.Shards
-	patient = shoptest.Patient
+	shards  = apptest.Shards
+	patient = apptest.Patient
 	// soon is how often a test looks again.
 	soon = 10 * time.Millisecond
 	// A coupon of these tests began an hour ago, and its tickets are drawn in an hour.
@@ -26,11 +26,11 @@ const (
 )
 
 // shop is an instance that draws nothing, on real stores.
-type shop struct{ *shoptest.Shop }
+type shop struct{ *apptest.Shop }
 
 // onBoth runs a test on MariaDB with Redis, and on the embedded stores.
 func onBoth(t *testing.T, test func(t *testing.T, s shop)) {
-	shoptest.OnBoth(t, func(t *testing.T, s *shoptest.Shop) { test(t, shop{s}) })
+	apptest.OnBoth(t, func(t *testing.T, s *apptest.Shop) { test(t, shop{s}) })
 }
 
 // Sell publishes a coupon as an instance in lottery mode does.
@@ -44,7 +44,7 @@ func (s shop) Sell(t *testing.T, units int64, limit int) coupon.Coupon {
 // open is a shop on MariaDB and Redis.
 func open(t *testing.T) shop {
 	t.Helper()
-	return shop{shoptest.Open(t)}
+	return shop{apptest.Open(t)}
 }
 
 // instance is another instance over the same stores, which draws the first buyers of a sale.

@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // The workers come long after an entry of a race would be too old, and the reconciler comes before them.
@@ -31,14 +31,14 @@ func TestDraw_WorkersComeLate_WinnersAreThoseOfTheRanks(t *testing.T) {
 		n, err := s.Reconciler.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
 		require.Zero(t, n, "holds of queued winners")
-		s.Later(window + shoptest.MaxAge + time.Hour)
+		s.Later(window + apptest.MaxAge + time.Hour)
 		draw(t, s, c, here)
 		requireDrawn(t, here, c, tickets, units)
 		report := s.RequireConsistent(t, c, units)
 		require.Zero(t, report.Voids)
 		o, err := here.Get(t.Context(), tickets[byRank(t, here, c, users(60))[0]].ID, byRank(t, here, c, users(60))[0])
 		require.NoError(t, err)
-		require.WithinDuration(t, s.Now().Add(shoptest.PayWithin), o.ExpiresAt, shoptest.Patient, "the whole time to pay")
+		require.WithinDuration(t, s.Now().Add(apptest.PayWithin), o.ExpiresAt, apptest.Patient, "the whole time to pay")
 	})
 }
 
@@ -97,7 +97,7 @@ func serveVoidAgain(t *testing.T, s shop, next string) {
 	for _, at := range []int{0, 7} {
 		want, err := all[next].Get(t.Context(), tickets[ranks[at]].ID, ranks[at])
 		require.NoError(t, err)
-		again, err := all[next].Place(t.Context(), shoptest.Request(c, ranks[at], "k"))
+		again, err := all[next].Place(t.Context(), apptest.Request(c, ranks[at], "k"))
 		require.NoError(t, err, "the same key")
 		require.Equal(t, want.ID, again.ID)
 	}
@@ -108,7 +108,7 @@ func TestDraw_WinnerHasBoughtAlready_IsVoidAndEndsTheDraw(t *testing.T) {
 	s := open(t)
 	c := s.Sell(t, 2*shards, 1)
 	here := s.drawing("here")
-	_, err := s.Service.Place(t.Context(), shoptest.Request(c, 5, "before"))
+	_, err := s.Service.Place(t.Context(), apptest.Request(c, 5, "before"))
 	require.NoError(t, err)
 	enter(t, here, c, 1, 2, 3)
 	_, err = s.DB.Enter(t.Context(), order.Order{ID: 500, CouponID: c.ID, UserID: 5, RequestID: "r500", CreatedAt: time.Now()})

@@ -16,7 +16,7 @@ import (
 	"example.com/seckill/internal/platform/embedded"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // onSale opens a sale on the embedded stores. It returns the dependencies of an order
@@ -42,7 +42,7 @@ func onSale(ctx context.Context, units int64) (c coupon.Coupon, d order.Deps, r 
 
 	d = order.Deps{
 		Sales: cache, Shards: shards, DB: db, Locker: locker, Committer: db.Committer(store.CommitOptions{}),
-		IDs: &shoptest.IDs{}, PayWithin: 15 * time.Minute, Cleanup: 5 * time.Second, Log: log,
+		IDs: &apptest.IDs{}, PayWithin: 15 * time.Minute, Cleanup: 5 * time.Second, Log: log,
 	}
 	r = order.ReconcilerDeps{
 		Shards: shards, DB: db, Locker: locker, Sales: cache, Log: log,

@@ -13,8 +13,8 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/failpoint"
-	"example.com/seckill/internal/testing/shoptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -32,21 +32,21 @@ func (x *scene) wish() order.Request { return wish(x.c, x.user, "k") }
 // after has another instance, whose stores answer, do it again.
 type operation struct {
 	given func(t *testing.T, x *scene)
-	do    func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error)
+	do    func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error)
 	after func(t *testing.T, x *scene, told answer)
 	calls int // at the least, so that not all of it is broken in nothing
 }
 
-func place(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+func place(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 	return one.Service.Place(ctx, x.wish())
 }
 
-func reconcile(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+func reconcile(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 	_, err := one.Reconciler.Reconcile(ctx, x.c, 0)
 	return order.Order{}, err
 }
 
-func reload(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+func reload(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 	_, err := one.Coupons.Reload(ctx, x.c.ID)
 	return order.Order{}, err
 }
@@ -79,20 +79,20 @@ var operations = map[string]operation{
 	"place":              {units(shards), place, placed, 7},
 	"place that borrows": {units(shards - 1), place, placed, 13},
 	"place again":        {bought, place, kept(nil), 2},
-	"place above the limit": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	"place above the limit": {bought, func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 		return one.Service.Place(ctx, wish(x.c, x.user, "another"))
 	}, kept(order.ErrLimitReached), 2},
 	"place when all is sold": {func(t *testing.T, x *scene) {
 		units(1)(t, x)
 		x.had = x.s.buy(t, x.c, x.user+1, "k")
 	}, place, kept(coupon.ErrSoldOut), 2},
-	"pay": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	"pay": {bought, func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 		return one.Service.Pay(ctx, x.had.ID, x.user)
 	}, moved(order.Paid, 1), 4},
-	"cancel": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	"cancel": {bought, func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 		return one.Service.Cancel(ctx, x.had.ID, x.user)
 	}, moved(order.Cancelled, 0), 9},
-	"expire": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	"expire": {bought, func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
 		x.s.later(2 * payWithin)
 		_, err := one.Reconciler.Expire(ctx)
 		return order.Order{}, err
@@ -104,7 +104,7 @@ var operations = map[string]operation{
 		bought(t, x)
 		_, err := x.s.with(failing("before return").into).Cancel(t.Context(), x.had.ID, x.user)
 		require.NoError(t, err)
-	}, func(ctx context.Context, _ *scene, one *shoptest.Shop) (order.Order, error) {
+	}, func(ctx context.Context, _ *scene, one *apptest.Shop) (order.Order, error) {
 		_, err := one.Reconciler.Relay(ctx)
 		return order.Order{}, err
 	}, reconciledAs(0), 4},
@@ -133,7 +133,7 @@ func TestOperations_AnyStoreCallFails_StateStaysConsistent(t *testing.T) {
 
 // broken does the operation with its n-th call failing, and says which that was: empty
 // if there are not so many.
-func (op operation) broken(t *testing.T, s *shop, one *shoptest.Shop, wire *failpoint.Injector, n int, way string) (hit string) {
+func (op operation) broken(t *testing.T, s *shop, one *apptest.Shop, wire *failpoint.Injector, n int, way string) (hit string) {
 	t.Helper()
 	x := &scene{s: s}
 	op.given(t, x)

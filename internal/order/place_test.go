@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []order.Order{o}, mine)
 
-		history, err := s.redis.HGetAll(t.Context(), shoptest.Key(c, o.Shard, "requests")).Result()
+		history, err := s.redis.HGetAll(t.Context(), apptest.Key(c, o.Shard, "requests")).Result()
 		require.NoError(t, err)
 		delete(history, "epoch") // the mark that tells an empty key from a lost one
 		require.Equal(t, map[string]string{o.RequestID: strconv.FormatInt(o.ID, 10)}, history)

@@ -10,7 +10,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // queueing is another instance, which answers before the commit.
@@ -23,7 +23,7 @@ func (s *shop) queueing(name string, alter ...func(p *order.Deps)) *order.Servic
 }
 
 // maxAge is the age at which an entry is refused.
-const maxAge = shoptest.MaxAge
+const maxAge = apptest.MaxAge
 
 // consuming lets instances work on the queues until the function says so.
 func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) {

@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // raise puts so many units on sale, through the given instance.
-func raise(t *testing.T, s *shoptest.Shop, c coupon.Coupon, units int64) {
+func raise(t *testing.T, s *apptest.Shop, c coupon.Coupon, units int64) {
 	t.Helper()
 	_, err := s.Coupons.Patch(t.Context(), c.ID, coupon.Change{Total: &units})
 	require.NoError(t, err)
 }
 
 // listening lets each instance hear the announcements until the test ends.
-func listening(t *testing.T, all ...*shoptest.Shop) {
+func listening(t *testing.T, all ...*apptest.Shop) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var listeners sync.WaitGroup
@@ -39,8 +39,8 @@ func listening(t *testing.T, all ...*shoptest.Shop) {
 
 // An instance of these tests forgets by itself for an hour nothing that it refuses from memory.
 func TestRaise_SaleUnderLoad_SellsExactlyTheRaisedTotal(t *testing.T) {
-	shoptest.OnBoth(t, func(t *testing.T, s *shoptest.Shop) {
-		fleet := []*shoptest.Shop{s, s.Another(t, nil)}
+	apptest.OnBoth(t, func(t *testing.T, s *apptest.Shop) {
+		fleet := []*apptest.Shop{s, s.Another(t, nil)}
 		listening(t, fleet...)
 		c := s.Sell(t, 40, 1)
 		var crowd sync.WaitGroup
@@ -50,7 +50,7 @@ func TestRaise_SaleUnderLoad_SellsExactlyTheRaisedTotal(t *testing.T) {
 			crowd.Go(func() {
 				for ctx.Err() == nil {
 					user := users.Add(1)
-					_, err := fleet[user%2].Service.Place(t.Context(), shoptest.Request(c, user, ""))
+					_, err := fleet[user%2].Service.Place(t.Context(), apptest.Request(c, user, ""))
 					switch {
 					case err == nil:
 						sold.Add(1)

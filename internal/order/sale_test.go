@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // draft announces a coupon whose window is open.
@@ -56,7 +56,7 @@ func (s *shop) buy(t *testing.T, c coupon.Coupon, user int64, key string) order.
 }
 
 func wish(c coupon.Coupon, user int64, key string) order.Request {
-	return shoptest.Request(c, user, key)
+	return apptest.Request(c, user, key)
 }
 
 // exec is a statement behind the store's back.
@@ -93,7 +93,7 @@ type answer struct {
 // together starts n at one signal and gives their answers.
 func together(n int, do func(i int) (order.Order, error)) []answer {
 	all := make([]answer, n)
-	for i, a := range shoptest.Together(n, do) {
+	for i, a := range apptest.Together(n, do) {
 		all[i] = answer{a.Order, a.Err}
 	}
 	return all
@@ -103,7 +103,7 @@ func together(n int, do func(i int) (order.Order, error)) []answer {
 func key(i int) string { return fmt.Sprintf("key-%d", i) }
 
 // shardKey is a key of Redis as the contract names it.
-func shardKey(c coupon.Coupon, shard int, name string) string { return shoptest.Key(c, shard, name) }
+func shardKey(c coupon.Coupon, shard int, name string) string { return apptest.Key(c, shard, name) }
 
 // old is an instance's knowledge from before a loading, until it is forgotten.
 type old struct {

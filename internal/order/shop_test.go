@@ -13,16 +13,16 @@ import (
 	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
 const (
-	shards    = shoptest.Shards
-	payWithin = shoptest.PayWithin
-	patient   = shoptest.Patient
+	shards    = apptest.Shards
+	payWithin = apptest.PayWithin
+	patient   = apptest.Patient
 	// soon is how often a test looks again.
 	soon = 10 * time.Millisecond
 )
@@ -35,7 +35,7 @@ type shop struct {
 	deps           order.Deps
 	reconcilerDeps order.ReconcilerDeps
 
-	in      *shoptest.Shop
+	in      *apptest.Shop
 	db      *store.Store
 	raw     *sql.DB // nil with the embedded stores
 	redis   redis.UniversalClient
@@ -44,7 +44,7 @@ type shop struct {
 	auditor *audit.Auditor
 }
 
-func in(s *shoptest.Shop) *shop {
+func in(s *apptest.Shop) *shop {
 	return &shop{
 		Service: s.Service, Reconciler: s.Reconciler, deps: s.Deps, reconcilerDeps: s.ReconcilerDeps, in: s,
 		db: s.DB, raw: s.Raw, redis: s.Redis, stock: s.Stock, coupons: s.Coupons, auditor: s.Auditor,
@@ -53,32 +53,32 @@ func in(s *shoptest.Shop) *shop {
 
 // onBoth runs a test on MariaDB with Redis, and on the embedded stores.
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
-	shoptest.OnBoth(t, func(t *testing.T, s *shoptest.Shop) { test(t, in(s)) })
+	apptest.OnBoth(t, func(t *testing.T, s *apptest.Shop) { test(t, in(s)) })
 }
 
 // onEach runs a test on MariaDB with Redis, in every way to commit.
 func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
-	for _, commit := range shoptest.Commits {
-		t.Run(string(commit), func(t *testing.T) { test(t, in(shoptest.Open(t, commit))) })
+	for _, commit := range apptest.Commits {
+		t.Run(string(commit), func(t *testing.T) { test(t, in(apptest.Open(t, commit))) })
 	}
 }
 
 // onAll runs a test as onEach does, and on the embedded stores.
 func onAll(t *testing.T, test func(t *testing.T, s *shop)) {
 	onEach(t, test)
-	t.Run("embedded", func(t *testing.T) { test(t, in(shoptest.OpenEmbedded(t))) })
+	t.Run("embedded", func(t *testing.T) { test(t, in(apptest.OpenEmbedded(t))) })
 }
 
 // openSingle is a shop on MariaDB and Redis in which each order has its own transaction.
 func openSingle(t *testing.T) *shop {
 	t.Helper()
-	return in(shoptest.Open(t, shoptest.Single))
+	return in(apptest.Open(t, apptest.Single))
 }
 
 // open is a shop on MariaDB and Redis.
 func open(t *testing.T) *shop {
 	t.Helper()
-	return in(shoptest.Open(t))
+	return in(apptest.Open(t))
 }
 
 func (s *shop) locker(t *testing.T, wait time.Duration) *lock.Locker {
@@ -116,4 +116,4 @@ func (s *shop) reconcilerWith(alter func(p *order.ReconcilerDeps)) *order.Reconc
 }
 
 // ids counts.
-type ids = shoptest.IDs
+type ids = apptest.IDs

@@ -9,17 +9,17 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // BenchmarkExpire tells how many unpaid orders expire in a second:
 //
 //	SECKILL_SIZE=5000 go test -run '^$' -bench Expire -benchtime 1x ./internal/order
 func BenchmarkExpire(b *testing.B) {
-	n := shoptest.Size(b, 500)
+	n := apptest.Size(b, 500)
 	for b.Loop() {
 		b.StopTimer()
-		s := shoptest.Open(b)
+		s := apptest.Open(b)
 		c := s.SoldOut(b, n, "pending")
 		s.Later(time.Second)
 		began := time.Now()
@@ -41,17 +41,17 @@ func BenchmarkExpire(b *testing.B) {
 //
 //	SECKILL_SIZE=75000 go test -run '^$' -bench ReconcileQueued -benchtime 5x ./internal/order
 func BenchmarkReconcileQueued(b *testing.B) {
-	n := shoptest.Size(b, 1000)
-	s := shoptest.Open(b)
+	n := apptest.Size(b, 1000)
+	s := apptest.Open(b)
 	c := s.Sell(b, 10, 1)
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
-	for k := range shoptest.Shards {
+	for k := range apptest.Shards {
 		for first := 0; first < n; first += 10_000 {
 			_, err := s.Redis.Pipelined(b.Context(), func(p redis.Pipeliner) error {
 				for i := first; i < min(n, first+10_000); i++ {
 					id := strconv.Itoa(1_000_000*k + i)
-					p.HSet(b.Context(), shoptest.Key(c, k, "holds"), id, "own r"+id+" "+id+" "+now+" ,"+id+", 1")
-					p.ZAdd(b.Context(), shoptest.Key(c, k, "ages"), redis.Z{Score: float64(time.Now().UnixMilli()), Member: id})
+					p.HSet(b.Context(), apptest.Key(c, k, "holds"), id, "own r"+id+" "+id+" "+now+" ,"+id+", 1")
+					p.ZAdd(b.Context(), apptest.Key(c, k, "ages"), redis.Z{Score: float64(time.Now().UnixMilli()), Member: id})
 				}
 				return nil
 			})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 	"example.com/seckill/internal/tools/servers"
 )
@@ -17,7 +17,7 @@ import (
 // that all orders want last, just before the commit.
 func TestPlace_EveryWayToCommit_SendsTheHotRowLast(t *testing.T) {
 	m := testservers.NewMariaDB(t, servers.Set("log-output", "TABLE"))
-	for _, commit := range shoptest.Commits {
+	for _, commit := range apptest.Commits {
 		for limit, want := range map[int][]string{
 			1: {"SET", "START", "INSERT fences", "INSERT orders", "UPDATE coupons", "SELECT", "COMMIT"},
 			3: {
@@ -28,8 +28,8 @@ func TestPlace_EveryWayToCommit_SendsTheHotRowLast(t *testing.T) {
 				name, err := m.CreateDatabase(t.Context())
 				require.NoError(t, err)
 				at := store.Options{MySQL: m.DSN(name)}
-				require.NoError(t, shoptest.Migrate(t.Context(), at))
-				s := in(shoptest.OpenOn(t, at, commit))
+				require.NoError(t, apptest.Migrate(t.Context(), at))
+				s := in(apptest.OpenOn(t, at, commit))
 				c := s.sell(t, 10, limit)
 				s.exec(t, "TRUNCATE mysql.general_log")
 				s.exec(t, "SET GLOBAL general_log = ON")

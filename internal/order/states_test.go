@@ -14,7 +14,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -101,7 +101,7 @@ func (x *machine) race(t *rapid.T) {
 			add(r, "", func() (order.Order, error) { return x.s.Place(t.Context(), r) })
 		}
 	}
-	told := shoptest.Together(len(steps), func(i int) (order.Order, error) { return steps[i]() })
+	told := apptest.Together(len(steps), func(i int) (order.Order, error) { return steps[i]() })
 	found := x.found(t)
 	for i, a := range told {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 )
 
 // What the entry asked for is known only after the commit: an entry that was
@@ -101,7 +101,7 @@ func TestWorker_UnreadableEntry_DeadLettersAndReturnsUnit(t *testing.T) {
 // spoil makes the order's entry unreadable.
 func (s *shop) spoil(t *testing.T, c coupon.Coupon, o order.Order) {
 	t.Helper()
-	stream := shoptest.Key(c, o.Shard, "queue")
+	stream := apptest.Key(c, o.Shard, "queue")
 	found, err := s.redis.XRange(t.Context(), stream, "-", "+").Result()
 	require.NoError(t, err)
 	for _, m := range found {

@@ -1,5 +1,5 @@
 // Package store keeps coupons, orders, fences and the outbox in a SQL database. It
-// is the only room with gorm.
+// is the only package with gorm.
 //
 //	InTx:  begin ─▶ work(tx) ─▶ commit        one place that begins and commits
 //	               │ error ─▶ rollback, and for a deadlock or a lock-wait

@@ -26,8 +26,8 @@ function sort(found) {
   chosen = gallery.subjects.flatMap((s) => s.names.map((name) => ({ mutant: named.get(name), group: () => both(s.title) })));
   const picked = new Set(chosen.map((x) => x.mutant.name));
   rest = gallery.mutants.filter((m) => !picked.has(m.name)).map((m) => {
-    const room = m.name.slice(0, m.name.lastIndexOf("/"));
-    return { mutant: m, group: () => room };
+    const pkg = m.name.slice(0, m.name.lastIndexOf("/"));
+    return { mutant: m, group: () => pkg };
   });
 }
 

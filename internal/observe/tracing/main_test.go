@@ -14,7 +14,7 @@ import (
 
 	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -41,7 +41,7 @@ func record(t testing.TB, o tracing.Options) recorded {
 }
 
 // shop is the deps of an instance whose steps are traced, committing in one of the ways.
-func (r recorded) shop(s *shoptest.Shop) order.Deps {
+func (r recorded) shop(s *apptest.Shop) order.Deps {
 	d := s.Deps
 	d.Admission, d.Hooks = r.Admission(permits{}), []order.Hook{r.Hook()}
 	d.DB = r.Database(d.DB)

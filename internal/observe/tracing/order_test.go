@@ -13,11 +13,11 @@ import (
 	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/failpoint"
-	"example.com/seckill/internal/testing/shoptest"
 )
 
-func groups(s *shoptest.Shop, on func([]*order.Attempt, time.Time, error)) order.Committer {
+func groups(s *apptest.Shop, on func([]*order.Attempt, time.Time, error)) order.Committer {
 	return s.DB.Committer(store.CommitOptions{OnTransaction: on})
 }
 
@@ -25,14 +25,14 @@ func groups(s *shoptest.Shop, on func([]*order.Attempt, time.Time, error)) order
 // stay right whatever that order is, and cannot show it; the traces do. Calls fail meanwhile, and
 // replies are lost.
 func TestNoUnlockBeginsBeforeItsCommitHasEnded(t *testing.T) {
-	for _, commit := range shoptest.Commits {
+	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
-			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
 			const crowd, broken = 40, 12
 			c := s.Sell(t, 2*crowd, 1)
 			service := order.NewService(r.shop(s))
-			for _, a := range shoptest.Together(crowd, func(i int) (order.Order, error) {
-				return r.place(t, service, shoptest.Request(c, int64(1+i), ""))
+			for _, a := range apptest.Together(crowd, func(i int) (order.Order, error) {
+				return r.place(t, service, apptest.Request(c, int64(1+i), ""))
 			}) {
 				require.NoError(t, a.Err)
 			}
@@ -41,7 +41,7 @@ func TestNoUnlockBeginsBeforeItsCommitHasEnded(t *testing.T) {
 			for n := range broken {
 				way := failpoint.Failures[[]string{"never arrived", "the reply is lost"}[n%2]]
 				r.requested(t, func(ctx context.Context) {
-					_, _ = failing.Place(wire.Arm(ctx, 1+n/2, way), shoptest.Request(c, int64(1000+n), "k"))
+					_, _ = failing.Place(wire.Arm(ctx, 1+n/2, way), apptest.Request(c, int64(1000+n), "k"))
 				})
 			}
 			traces := r.byTrace()
@@ -115,12 +115,12 @@ func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan) {
 }
 
 func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
-	for _, commit := range shoptest.Commits {
+	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
-			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
 			c := s.Sell(t, 4, 1)
 			service := order.NewService(r.shop(s))
-			o, err := r.place(t, service, shoptest.Request(c, 7, ""))
+			o, err := r.place(t, service, apptest.Request(c, 7, ""))
 			require.NoError(t, err)
 			for _, spans := range r.byTrace() {
 				if len(named(spans, "place")) == 0 {
@@ -135,7 +135,7 @@ func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
 				}
 				require.Contains(t, place.Attributes(), attributeOf("seckill.order.id", o.ID))
 			}
-			_, err = r.place(t, service, shoptest.Request(c, 7, ""))
+			_, err = r.place(t, service, apptest.Request(c, 7, ""))
 			require.ErrorIs(t, err, order.ErrLimitReached)
 			s.RequireConsistent(t, c, 1)
 		})
@@ -144,27 +144,27 @@ func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
 
 // The worker's spans are in the trace of the request, which another instance may have answered.
 func TestAQueuedOrderIsOneTrace(t *testing.T) {
-	s, r := shoptest.Open(t), record(t, tracing.Options{Sample: 1})
+	s, r := apptest.Open(t), record(t, tracing.Options{Sample: 1})
 	c := s.Sell(t, 4, 1)
 	d := r.shop(s)
-	d.Admission, d.Queue, d.QueueCapacity, d.QueueMaxAge = nil, s.Stock.Queue("one", shoptest.Patient), 100, shoptest.Patient
-	queued, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
+	d.Admission, d.Queue, d.QueueCapacity, d.QueueMaxAge = nil, s.Stock.Queue("one", apptest.Patient), 100, apptest.Patient
+	queued, err := r.place(t, order.NewService(d), apptest.Request(c, 7, "k"))
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, queued.Status)
 
 	other := record(t, tracing.Options{}) // it traces what was asked for
 	d = other.shop(s)
-	d.Queue = s.Stock.Queue("other", shoptest.Patient)
+	d.Queue = s.Stock.Queue("other", apptest.Patient)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		order.NewService(d).RunWorkers(ctx, order.WorkerConfig{
 			Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{c}, nil },
-			MaxAge: shoptest.Patient, AttemptTimeout: shoptest.Patient, Concurrency: 4, Begin: other.Entry,
+			MaxAge: apptest.Patient, AttemptTimeout: apptest.Patient, Concurrency: 4, Begin: other.Entry,
 		})
 	}()
-	require.Eventually(t, func() bool { return len(named(other.spans.Ended(), "process")) > 0 }, shoptest.Patient, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(named(other.spans.Ended(), "process")) > 0 }, apptest.Patient, 10*time.Millisecond)
 	stop()
 	<-ended
 
@@ -183,14 +183,14 @@ func TestAQueuedOrderIsOneTrace(t *testing.T) {
 
 // A lock that is left to its lease is not unlocked, and no trace says so.
 func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
-	for _, commit := range shoptest.Commits {
+	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
-			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
 			c := s.Sell(t, 4, 1)
 			d := r.shop(s)
 			d.Committer = lostCommits{groups(s, r.OnTransaction())}
 			d.DB = silent{d.DB}
-			_, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
+			_, err := r.place(t, order.NewService(d), apptest.Request(c, 7, "k"))
 			require.ErrorIs(t, err, order.ErrCommitUnknown)
 			require.Len(t, named(r.spans.Ended(), "lock"), 1)
 			require.Empty(t, named(r.spans.Ended(), "unlock"))

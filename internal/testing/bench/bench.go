@@ -43,7 +43,7 @@ type bench struct {
 	Options
 	sizes
 
-	house  *env
+	env    *env
 	report *Report
 }
 
@@ -69,10 +69,10 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if b.Log == nil {
 		b.Log = io.Discard
 	}
-	if b.house, err = openEnv(ctx, b.Root); err != nil {
+	if b.env, err = openEnv(ctx, b.Root); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.house.Close()) }()
+	defer func() { err = errors.Join(err, b.env.Close()) }()
 	b.report.Environment, b.report.Rounds, b.report.Quick = b.environment(ctx), b.rounds, b.Quick
 	for _, part := range []func(context.Context) error{b.paths, b.fleets, b.growth, b.offered} {
 		if err := part(ctx); err != nil {
@@ -101,7 +101,7 @@ func (b *bench) paths(ctx context.Context) error {
 		if !b.wanted(p.name) {
 			continue
 		}
-		absent, err := b.house.refuses(ctx, p.env)
+		absent, err := b.env.refuses(ctx, p.env)
 		switch {
 		case err != nil:
 			return err
@@ -115,7 +115,7 @@ func (b *bench) paths(ctx context.Context) error {
 	for round := range b.rounds {
 		err := playRound(there, rounds, func(p path) (figures, error) {
 			return b.measured(ctx, p.name, round, func() (taken, error) {
-				return b.house.measure(ctx, p, b.tapsOf(p), b.profileFile(p.name, round))
+				return b.env.measure(ctx, p, b.tapsOf(p), b.profileFile(p.name, round))
 			})
 		})
 		if err != nil {
@@ -207,14 +207,14 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 	if err := ctx.Err(); err != nil {
 		return figures{}, err
 	}
-	if _, err := b.house.latency.Longest(ctx); err != nil { // before the round
+	if _, err := b.env.latency.Longest(ctx); err != nil { // before the round
 		return figures{}, err
 	}
 	t, err := measure()
 	if err != nil {
 		return figures{}, fmt.Errorf("%s: %w", name, err)
 	}
-	late, err := b.house.latency.Longest(ctx)
+	late, err := b.env.latency.Longest(ctx)
 	if err != nil {
 		return figures{}, err
 	}
@@ -233,7 +233,7 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 func (b *bench) ordering(ctx context.Context) (path, error) {
 	for _, name := range []string{batch, single} {
 		p := pathCalled(name)
-		absent, err := b.house.refuses(ctx, p.env)
+		absent, err := b.env.refuses(ctx, p.env)
 		if err != nil || !absent {
 			return p, err
 		}

@@ -103,7 +103,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			c, err := servers.StartMasters(t.Context(), t.TempDir(), 2)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, c.Stop()) })
-			b := &bench{house: h, sizes: sizes{taps: taps}}
+			b := &bench{env: h, sizes: sizes{taps: taps}}
 			got, err := b.inFleet(t.Context(), pathCalled(batch), cluster{instances: 2, cluster: true, nodes: c.Nodes()})
 			require.NoError(t, err)
 			require.Empty(t, got.violations)
@@ -112,7 +112,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			assert.Less(t, got.figures[busiest], 0.9)
 		}},
 		{"the bare route is asked what the program is", func(t *testing.T) {
-			b := &bench{house: h, sizes: sizes{rounds: 1, taps: taps}, report: &Report{}}
+			b := &bench{env: h, sizes: sizes{rounds: 1, taps: taps}, report: &Report{}}
 			b.Log = io.Discard
 			require.NoError(t, b.bareFleets(t.Context()))
 			require.Len(t, b.report.BareFleets, 2)
@@ -137,7 +137,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		{"overload is ten times of each one's own peak", func(t *testing.T) {
 			peaks := []Row{{Name: bare}, {Name: batch}}
 			peaks[0].figures[rate], peaks[1].figures[rate] = 400, 200
-			b := &bench{house: h, sizes: sizes{rounds: 1, overload: 0.05}, report: &Report{Paths: peaks}}
+			b := &bench{env: h, sizes: sizes{rounds: 1, overload: 0.05}, report: &Report{Paths: peaks}}
 			b.Log, b.Only = io.Discard, []string{"overload"}
 			require.NoError(t, b.offered(t.Context()))
 			require.Empty(t, b.report.Violations)

@@ -60,7 +60,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 	for i, l := range layouts {
 		names[i] = "cluster, " + l.String()
 		if clusters[l.masters] == nil {
-			dir := filepath.Join(b.house.Dir, fmt.Sprintf("cluster%d", l.masters))
+			dir := filepath.Join(b.env.Dir, fmt.Sprintf("cluster%d", l.masters))
 			c, err := servers.StartMasters(ctx, dir, l.masters)
 			if err != nil {
 				return err

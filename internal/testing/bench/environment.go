@@ -21,7 +21,7 @@ func (b *bench) environment(ctx context.Context) []string {
 	return []string{
 		fmt.Sprintf("%s, revision %s", time.Now().UTC().Format("2006-01-02 15:04 MST"), revision(ctx, b.Root)),
 		servers.Machine(),
-		servers.GoVersion() + ", " + servers.RedisVersion(ctx, b.house.rdb) + ", " + b.house.mariaVersion(ctx),
+		servers.GoVersion() + ", " + servers.RedisVersion(ctx, b.env.rdb) + ", " + b.env.mariaVersion(ctx),
 		"MariaDB: innodb_flush_log_at_trx_commit=1, every commit on disk before it is answered; Redis: no persistence",
 		size,
 	}

@@ -43,7 +43,7 @@ func (b *bench) grow(ctx context.Context, p path, g growing) error {
 		names[i] = fmt.Sprintf("%d %s", size, g.name)
 	}
 	all, err := b.inRounds(ctx, names, func(i int) (taken, error) {
-		return b.inShop(ctx, p, b.house.alone(), b.taps, func(s *deployment, t *taken) error { return g.take(ctx, s, t, g.sizes[i]) })
+		return b.inShop(ctx, p, b.env.alone(), b.taps, func(s *deployment, t *taken) error { return g.take(ctx, s, t, g.sizes[i]) })
 	})
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (b *bench) grow(ctx context.Context, p path, g growing) error {
 
 // inShop opens a deployment, warms it up, runs do, and closes it.
 func (b *bench) inShop(ctx context.Context, p path, f cluster, taps int, do func(*deployment, *taken) error) (t taken, err error) {
-	s, err := b.house.openFleet(ctx, p, f)
+	s, err := b.env.openFleet(ctx, p, f)
 	if err != nil {
 		return t, err
 	}

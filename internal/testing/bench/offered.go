@@ -62,7 +62,7 @@ func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 	if f, known := b.report.called(p.name); known {
 		return f, nil
 	}
-	all, err := b.inRounds(ctx, []string{"peak of " + p.name}, func(int) (taken, error) { return b.house.measure(ctx, p, b.tapsOf(p), "") })
+	all, err := b.inRounds(ctx, []string{"peak of " + p.name}, func(int) (taken, error) { return b.env.measure(ctx, p, b.tapsOf(p), "") })
 	if err != nil {
 		return figures{}, err
 	}
@@ -89,7 +89,7 @@ func (b *bench) ofPeak(ctx context.Context, p path, peak figures, lanes int, sec
 func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64, lanes int) (Row, error) {
 	taps := max(1, int(perSecond*seconds))
 	all, err := b.inRounds(ctx, []string{fmt.Sprintf("%s, %.0f/s offered", p.name, perSecond)}, func(int) (taken, error) {
-		return b.inShop(ctx, p, b.house.alone(), taps, func(s *deployment, t *taken) error {
+		return b.inShop(ctx, p, b.env.alone(), taps, func(s *deployment, t *taken) error {
 			return s.takeNew(ctx, t, workload{taps: taps, lanes: lanes, rate: perSecond, counts: p.counts()})
 		})
 	})

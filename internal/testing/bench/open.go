@@ -15,8 +15,8 @@ import (
 
 // Env is the program on private servers, for a load generator that is not ours.
 type Env struct {
-	house *env
-	shop  *deployment
+	env  *env
+	shop *deployment
 
 	URL     string // of the API, as http://host:port
 	Metrics string // where its metrics are
@@ -42,7 +42,7 @@ func OpenEnv(ctx context.Context, o EnvOptions) (_ *Env, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Env{house: h}
+	s := &Env{env: h}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -60,18 +60,18 @@ func OpenEnv(ctx context.Context, o EnvOptions) (_ *Env, err error) {
 func (s *Env) openStores(ctx context.Context, o EnvOptions) (err error) {
 	if o.Embedded {
 		s.Stores = "embedded stores"
-		s.shop, err = s.house.openEmbedded(ctx, o.Settings)
+		s.shop, err = s.env.openEmbedded(ctx, o.Settings)
 		return err
 	}
-	err = s.house.openServers(ctx)
+	err = s.env.openServers(ctx)
 	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
 		s.Stores = fmt.Sprintf("embedded stores, because %s is not installed", missing.Program)
-		s.shop, err = s.house.openEmbedded(ctx, o.Settings)
+		s.shop, err = s.env.openEmbedded(ctx, o.Settings)
 		return err
 	}
 	if err == nil {
 		s.Stores = "MariaDB with durable commits, and Redis"
-		s.shop, err = s.house.open(ctx, path{env: append([]string{defaultRate}, o.Settings...)})
+		s.shop, err = s.env.open(ctx, path{env: append([]string{defaultRate}, o.Settings...)})
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (s *Env) writeTokens(ctx context.Context, users int) error {
 	if err != nil {
 		return fmt.Errorf("write the tokens: %w", err)
 	}
-	cmd := servers.Command(ctx, s.house.Dir, s.house.program, []string{"SECKILL_AUTH__SECRET=" + s.house.secret},
+	cmd := servers.Command(ctx, s.env.Dir, s.env.program, []string{"SECKILL_AUTH__SECRET=" + s.env.secret},
 		"token", "--users", fmt.Sprintf("1-%d", users), "--ttl", "24h")
 	out := bufio.NewWriter(f)
 	cmd.Stdout = out
@@ -127,5 +127,5 @@ func (s *Env) Close() (err error) {
 	if s.shop != nil {
 		err = s.shop.close()
 	}
-	return errors.Join(err, s.house.Close())
+	return errors.Join(err, s.env.Close())
 }

@@ -39,7 +39,7 @@ func TestKeptMutants_EachHasAReason(t *testing.T) {
 	all := kept(t)
 	require.LessOrEqual(t, len(all), 200)
 	for _, m := range all {
-		if m.Room() != "testing/chaos" && !strings.Contains(string(shown), `"`+m.Name()+`"`) && !strings.Contains(string(named), "`"+m.short()+"`") {
+		if m.Package() != "testing/chaos" && !strings.Contains(string(shown), `"`+m.Name()+`"`) && !strings.Contains(string(named), "`"+m.short()+"`") {
 			t.Errorf("%s: neither the gallery nor INVARIANTS.md names it, and it is not of chaos: remove it", m.Path)
 		}
 	}

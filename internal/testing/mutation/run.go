@@ -158,21 +158,21 @@ func (r Result) print(out io.Writer, i, n int, m Mutant) {
 	}
 }
 
-// Room returns the package of the mutant, below internal: "lock/locktest".
-func (m Mutant) Room() string {
-	room := filepath.ToSlash(m.suite())
-	if _, below, ok := strings.Cut("/"+room, "/internal/"); ok {
+// Package returns the package of the mutant, below internal: "lock/locktest".
+func (m Mutant) Package() string {
+	pkg := filepath.ToSlash(m.suite())
+	if _, below, ok := strings.Cut("/"+pkg, "/internal/"); ok {
 		return below
 	}
-	return filepath.Base(room)
+	return filepath.Base(pkg)
 }
 
 // suite returns the folder of the suite that has the patch.
 func (m Mutant) suite() string { return filepath.Dir(filepath.Dir(filepath.Dir(m.Path))) }
 
-// Name returns the room and the name of the patch without its extension.
+// Name returns the pkg and the name of the patch without its extension.
 func (m Mutant) Name() string {
-	return m.Room() + "/" + strings.TrimSuffix(filepath.Base(m.Path), ".patch")
+	return m.Package() + "/" + strings.TrimSuffix(filepath.Base(m.Path), ".patch")
 }
 
 // indent returns the last lines of the output of a run, indented.

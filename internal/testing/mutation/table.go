@@ -37,11 +37,11 @@ func Table(o Options, all []Mutant) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	killed, now, never, room := 0, 0, 0, ""
+	killed, now, never, pkg := 0, 0, 0, ""
 	for _, m := range all {
-		if m.Room() != room {
-			room = m.Room()
-			_, _ = fmt.Fprintf(&text, "\n## %s\n\n| mutant | what it would do | killed | by |\n|---|---|---|---|\n", room)
+		if m.Package() != pkg {
+			pkg = m.Package()
+			_, _ = fmt.Fprintf(&text, "\n## %s\n\n| mutant | what it would do | killed | by |\n|---|---|---|---|\n", pkg)
 		}
 		one, current, err := kept.of(m, o)
 		if err != nil {
@@ -62,7 +62,7 @@ func Table(o Options, all []Mutant) (string, error) {
 }
 
 // short returns the mutant's name without the package.
-func (m Mutant) short() string { return strings.TrimPrefix(m.Name(), m.Room()+"/") }
+func (m Mutant) short() string { return strings.TrimPrefix(m.Name(), m.Package()+"/") }
 
 // times returns how often the tests killed the mutant, as text.
 func (r Result) times(current bool) string {

@@ -11,7 +11,7 @@ import (
 
 	"example.com/seckill/internal/lock/mysqllock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/apptest"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { testservers.Main(m) }
 func migrated(t testing.TB) string {
 	t.Helper()
 	return testservers.MigratedDSN(t, func(ctx context.Context, dsn string) error {
-		return shoptest.Migrate(ctx, store.Options{MySQL: dsn})
+		return apptest.Migrate(ctx, store.Options{MySQL: dsn})
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheGalleryIsThePlantedBugs compares it with the patches as they lie in their rooms.
+// TestTheGalleryIsThePlantedBugs compares it with the patches in their packages.
 func TestTheGalleryIsThePlantedBugs(t *testing.T) {
 	g, err := Load()
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
 // Command mutants plants the bugs that are kept beside the suites, one at a time, and
 // exits with 1 unless every one of them is killed.
 //
-//	go run ./internal/testing/mutation/cmd/mutants [-room order] [-run regexp] [flags] [folders…]
+//	go run ./internal/testing/mutation/cmd/mutants [-package order] [-run regexp] [flags] [folders…]
 //
 // It is run at the root of the module. Without folders it takes every folder
 // testdata/mutants. The results are kept in a file as it goes: run again, it tries only
@@ -45,7 +45,7 @@ func run(ctx context.Context) (bool, error) {
 	under := flag.String("under", "", "the command that go test is run by, such as nice")
 	table := flag.String("table", mutation.TableFile, "the file for the table")
 	quick := flag.Bool("quick", false, "only those that the ordinary tests try")
-	rooms := flag.String("room", "", "only those of these packages and below them, in this order, such as order,store")
+	packages := flag.String("package", "", "only those of these packages and below them, in this order, such as order,store")
 	pattern := flag.String("run", "", "only those whose name matches the regexp")
 	flag.Parse()
 	o.Under = strings.Fields(*under)
@@ -58,16 +58,16 @@ func run(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var some []mutation.Mutant
-	for room := range strings.SplitSeq(*rooms, ",") {
+	for pkg := range strings.SplitSeq(*packages, ",") {
 		for _, m := range all {
-			in := room == "" || m.Room() == room || strings.HasPrefix(m.Room(), room+"/")
+			in := pkg == "" || m.Package() == pkg || strings.HasPrefix(m.Package(), pkg+"/")
 			if in && (!*quick || m.Quick) && name.MatchString(m.Name()) {
 				some = append(some, m)
 			}
 		}
 	}
 	if len(some) == 0 {
-		return false, fmt.Errorf("no mutant is in -room %q and matches -run %q", *rooms, *pattern)
+		return false, fmt.Errorf("no mutant is in -package %q and matches -run %q", *packages, *pattern)
 	}
 	ok, err := mutation.Run(ctx, o, some)
 	if err != nil {

@@ -1,4 +1,4 @@
-package shoptest
+package apptest
 
 import (
 	"context"

@@ -1,8 +1,8 @@
-// Command shop runs the program on private servers for a load generator, until it is
+// Command benchserver runs the program on private servers for a load generator, until it is
 // told to stop. It prints what the generator needs to know, a NAME=value a line; the
 // last line begins with #.
 //
-//	go run ./internal/testing/bench/cmd/shop [-users N] [-embedded] [SECKILL_NAME=value …]
+//	go run ./internal/testing/bench/cmd/benchserver [-users N] [-embedded] [SECKILL_NAME=value …]
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/tools/tool"
 )
 
-func main() { tool.Main("shop", run) }
+func main() { tool.Main("benchserver", run) }
 
 func run(ctx context.Context) error {
 	o := bench.EnvOptions{Root: "."}

@@ -1,5 +1,5 @@
-// Package shoptest builds a whole shop on real stores, for the tests of more than one
-// room:
+// Package apptest builds a whole shop on real stores, for the tests of more than one
+// package:
 //
 //	stores    MariaDB and Redis ─┬─▶ instance
 //	          or the embedded    └─▶ instance ─▶ Injector ─▶ the stores
@@ -9,7 +9,7 @@
 //
 // The times are no promise. Leases and budgets are longer than any test takes, so that nothing
 // ends by itself. A test ends a lease and moves the clock of the orders.
-package shoptest
+package apptest
 
 import (
 	"context"
