@@ -32,8 +32,8 @@ func (s *screen) shown() string {
 	return s.text.String()
 }
 
-// TestAskTellsNothingBeforeItIsAnswered types an answer at a time.
-func TestAskTellsNothingBeforeItIsAnswered(t *testing.T) {
+// TestAsk_BeforeAnswer_RevealsNothing types an answer at a time.
+func TestAsk_BeforeAnswer_RevealsNothing(t *testing.T) {
 	e, err := lab.Find("unlock-before-commit")
 	require.NoError(t, err)
 	for _, language := range []string{"en", "zh"} {
@@ -78,7 +78,7 @@ func TestAskTellsNothingBeforeItIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAskTakesAnswersFromAPipeAndSaysWhenTheyEnd(t *testing.T) {
+func TestAsk_PipedAnswers_SaysWhenTheyEnd(t *testing.T) {
 	ask := func(answers string, args ...string) (int, string, string) {
 		var out, complaint strings.Builder
 		code := run(t.Context(), append([]string{"lab", "run"}, args...), cli.Console{In: strings.NewReader(answers), Out: &out, Err: &complaint})
@@ -105,7 +105,7 @@ func TestAskTakesAnswersFromAPipeAndSaysWhenTheyEnd(t *testing.T) {
 	require.Contains(t, complaint, "--ask and --json")
 }
 
-func TestAQuestionIsLeftByCtrlC(t *testing.T) {
+func TestAsk_CtrlC_LeavesQuestion(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	in, keyboard := io.Pipe()
 	defer func() { _ = keyboard.Close() }()

@@ -52,7 +52,7 @@ func TestCLI_MisspeltCommandOrFlag_SuggestsNearest(t *testing.T) {
 	require.NotContains(t, complaint, "did you mean")
 }
 
-func TestCompletionOffersWhatTheCommandTakes(t *testing.T) {
+func TestCompletion_EachCommand_OffersItsArguments(t *testing.T) {
 	for line, want := range map[string][]string{
 		"lab run ":            {"all", "unlock-before-commit", "defence-in-depth"},
 		"lab list --lang ":    {"en", "zh"},
@@ -80,7 +80,7 @@ func TestCompletionOffersWhatTheCommandTakes(t *testing.T) {
 	require.Contains(t, out, "yaml\n", "a file is a file")
 }
 
-func TestHealthIsAnExitCode(t *testing.T) {
+func TestHealth_Result_IsTheExitCode(t *testing.T) {
 	ready := true
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -131,7 +131,7 @@ func TestHealthIsAnExitCode(t *testing.T) {
 
 func port(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
 
-func TestTheAddressOfAFlagGoesOverTheConfiguration(t *testing.T) {
+func TestFlag_Address_OverridesConfiguration(t *testing.T) {
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
 	addr := strings.TrimPrefix(taken.URL, "http://")

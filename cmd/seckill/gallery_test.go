@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/tools/gallery"
 )
 
-func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {
+func TestGalleryCommand_ListSearchShow_PrintMutants(t *testing.T) {
 	g, err := gallery.Load()
 	require.NoError(t, err)
 	for _, language := range []string{"en", "zh"} {
@@ -28,7 +28,7 @@ func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, complaint)
 	for _, want := range []string{
 		"order/acknowledged-before-the-commit\n", "internal/order/queue.go", "  +\t\tif err := s.queue.Ack(ctx, *a.entry); err != nil {\n",
-		"killed by  go test ./internal/order -run TestAnEntryIsAcknowledgedOnly", "red        TestAnEntryIsAcknowledgedOnly", "breaks     I11",
+		"killed by  go test ./internal/order -run TestWorker_OutcomeUnknown_DoesNotAcknowledge", "red        TestWorker_OutcomeUnknown_DoesNotAcknowledge", "breaks     I11",
 	} {
 		require.Contains(t, out, want)
 	}

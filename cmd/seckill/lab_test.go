@@ -25,7 +25,7 @@ func play(t *testing.T, environ []string, args ...string) (code int, out, compla
 	return code, said.String(), complained.String()
 }
 
-func TestTheLabListsEveryExperimentInBothLanguages(t *testing.T) {
+func TestLab_List_HasEveryExperimentInBothLanguages(t *testing.T) {
 	for _, language := range []string{"en", "zh"} {
 		code, out, _ := play(t, nil, "list", "--lang", language)
 		require.Equal(t, cli.ExitOK, code)
@@ -36,7 +36,7 @@ func TestTheLabListsEveryExperimentInBothLanguages(t *testing.T) {
 	}
 }
 
-func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
+func TestLab_ConfiguredServers_LeavesNothing(t *testing.T) {
 	environ := []string{"SECKILL_MYSQL__DSN=" + testservers.MariaDB(t).DSN(""), "SECKILL_REDIS__ADDRS=" + testservers.Redis(t).Addr()}
 	page := filepath.Join(t.TempDir(), "lab.html")
 	code, out, complaint := play(t, environ, "run", "unlock-before-commit", "--html", page, "--json")
@@ -65,7 +65,7 @@ func TestLabRun_ServerMissing_ReportsNotRun(t *testing.T) {
 	require.Contains(t, out, "the embedded Redis")
 }
 
-func TestTheLabRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestLab_UnknownArgument_IsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		says string
@@ -90,9 +90,9 @@ func TestTheLabRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks is a machine on which no
+// TestLab_NoPrograms_NamesWhatEachExperimentLacks is a machine on which no
 // server is installed.
-func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) {
+func TestLab_NoPrograms_NamesWhatEachExperimentLacks(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	code, list, complaint := play(t, nil, "list")
 	require.Equal(t, cli.ExitOK, code, complaint)
@@ -121,7 +121,7 @@ func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) 
 	require.GreaterOrEqual(t, embedded, 5)
 }
 
-func TestWithoutServersWhatWasRecordedIsShownAndSaidSo(t *testing.T) {
+func TestLab_NoServers_ShowsRecording(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	code, out, _ := play(t, nil, "run", "unlock-before-commit")
 	require.Equal(t, cli.ExitFail, code, "it was not played")
@@ -156,7 +156,7 @@ func TestLabRun_OutputFails_StopsAfterFirstExperiment(t *testing.T) {
 	require.Contains(t, complaint.String(), "no space left")
 }
 
-func TestAPageIsWrittenToADeviceAndThroughALink(t *testing.T) {
+func TestLab_OutputIsDeviceOrLink_WritesPage(t *testing.T) {
 	code, _, complaint := play(t, nil, "run", "defer-unlock", "--embedded", "--html", "/dev/full")
 	require.Equal(t, cli.ExitFail, code)
 	require.Contains(t, complaint, "no space left")

@@ -125,7 +125,7 @@ func TestAdmission_WaitExceedsOptionOrBudget_Rejects(t *testing.T) {
 	}
 }
 
-func TestAnOrderForWhichTooLittleTimeIsLeftIsNotBegunThoughThereIsAPlace(t *testing.T) {
+func TestAdmission_TooLittleTimeLeft_RejectsDespiteFreeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := admission.New(admission.Options{MinConcurrent: 1, MaxConcurrent: 9, MaxWaiting: 9, MaxWait: time.Second, MinBudget: 750 * time.Millisecond})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -140,7 +140,7 @@ func TestAnOrderForWhichTooLittleTimeIsLeftIsNotBegunThoughThereIsAPlace(t *test
 	})
 }
 
-func TestAClientThatGoesLeavesTheQueue(t *testing.T) {
+func TestAdmission_QueuedClientGoes_LeavesQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 2, MaxWait: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -171,7 +171,7 @@ func canceled(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestAPlaceThatComesAsItsClientGoesIsNotLost(t *testing.T) {
+func TestAdmission_SlotFreedAsClientGoes_IsNotLost(t *testing.T) {
 	for range 100 { // either may be seen first
 		synctest.Test(t, func(t *testing.T) {
 			d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: time.Hour})

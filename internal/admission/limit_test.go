@@ -36,7 +36,7 @@ func crowd(t *testing.T, a *admission.Admission, many int, last time.Duration, t
 	all.Wait()
 }
 
-func TestTheLimitFollowsTheTimeThatOrdersTakeWithinItsBounds(t *testing.T) {
+func TestAdaptiveLimit_OrderTimeChanges_FollowsInBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := admission.New(admission.Options{MinConcurrent: 10, MaxConcurrent: 30, MaxWaiting: 30, MaxWait: time.Hour})
 		var mu sync.Mutex
@@ -67,7 +67,7 @@ func TestTheLimitFollowsTheTimeThatOrdersTakeWithinItsBounds(t *testing.T) {
 }
 
 // The crowd of the opening second comes after a quiet time.
-func TestAQuietTimeDoesNotLowerTheLimit(t *testing.T) {
+func TestAdaptiveLimit_QuietTime_StaysUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := admission.New(admission.Options{MinConcurrent: 10, MaxConcurrent: 30, MaxWait: time.Second})
 		crowd(t, a, 1, 2*time.Minute, func() time.Duration { return 20 * time.Millisecond })
@@ -76,7 +76,7 @@ func TestAQuietTimeDoesNotLowerTheLimit(t *testing.T) {
 }
 
 // A refusal at the counter is quick, and says nothing of the database.
-func TestTheTimeOfWhoDidNotBuyDoesNotCount(t *testing.T) {
+func TestAdaptiveLimit_RefusedOrder_DoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := admission.New(admission.Options{MinConcurrent: 10, MaxConcurrent: 100, MaxWaiting: 1, MaxWait: time.Second})
 		order := func(took time.Duration, bought bool) {
@@ -96,7 +96,7 @@ func TestTheTimeOfWhoDidNotBuyDoesNotCount(t *testing.T) {
 	})
 }
 
-func TestManyWhoComeAndGoNeverExceedTheBounds(t *testing.T) {
+func TestAdaptiveLimit_ConcurrentClients_StaysInBounds(t *testing.T) {
 	const most, queue = 8, 16
 	var refused atomic.Int64
 	a := admission.New(admission.Options{

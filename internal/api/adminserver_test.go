@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/api/auth"
 )
 
-func TestTheSecondListenerTellsHowTheInstanceIs(t *testing.T) {
+func TestAdminListener_Health_ReportsInstance(t *testing.T) {
 	var away error
 	h := AdminHandler(AdminOptions{
 		Ready: func(ctx context.Context) error {
@@ -47,7 +47,7 @@ func TestTheSecondListenerTellsHowTheInstanceIs(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
-func TestTheAdministratorsRoutesMayBeTheSecondListenersAlone(t *testing.T) {
+func TestAdminRoutes_SecondListenerOnly_AreServedThereAlone(t *testing.T) {
 	apart, together := newShop().serve(t, Options{AdminApart: true}), newShop().serve(t, Options{})
 	require.Nil(t, together.AdminRoutes())
 	second := AdminHandler(AdminOptions{API: apart.AdminRoutes()})

@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/api/auth"
 )
 
-func TestTheAuthorizationHeaderIsReadStrictly(t *testing.T) {
+func TestAuthorizationHeader_OtherForms_AreRefused(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	token := sign(t, s, 42, auth.RoleUser)
 	for name, tc := range map[string]struct {
@@ -39,7 +39,7 @@ func TestTheAuthorizationHeaderIsReadStrictly(t *testing.T) {
 	}
 }
 
-func TestATokenThatWasBelievedOnceExpiresAllTheSame(t *testing.T) {
+func TestTokenCache_CachedToken_StillExpires(t *testing.T) {
 	sh := newShop()
 	now := sh.now
 	s := sh.serve(t, Options{Now: func() time.Time { return now }})
@@ -53,7 +53,7 @@ func TestATokenThatWasBelievedOnceExpiresAllTheSame(t *testing.T) {
 	require.Equal(t, 401, status())
 }
 
-func TestOnlyAnAdministratorComesToTheAdminRoutes(t *testing.T) {
+func TestAdminRoutes_OtherRoles_AreRefused(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	routes := 0

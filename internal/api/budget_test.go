@@ -12,7 +12,7 @@ import (
 
 type budgetKey struct{}
 
-func TestABudgetIsAContextWithADeadline(t *testing.T) {
+func TestBudget_Deadline_EndsContext(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, b *budget, leave func()){
 		"who waits is let go when the time is up": func(t *testing.T, b *budget, _ func()) {
 			<-b.Done()
@@ -81,7 +81,7 @@ func TestABudgetIsAContextWithADeadline(t *testing.T) {
 	}
 }
 
-func TestABudgetIsNotLongerThanItsRequest(t *testing.T) {
+func TestBudget_LongerThanRequest_EndsWithRequest(t *testing.T) {
 	request, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	want, _ := request.Deadline()

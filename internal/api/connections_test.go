@@ -91,7 +91,7 @@ func answered(t *testing.T, c net.Conn) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-func TestOneAddressHasSomeConnectionsAndNotAll(t *testing.T) {
+func TestConnections_OneAddress_HasOnlyItsShare(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, second string
 		together      bool
@@ -122,7 +122,7 @@ func TestOneAddressHasSomeConnectionsAndNotAll(t *testing.T) {
 	}
 }
 
-func TestMoreConnectionsThanThereMayBeWait(t *testing.T) {
+func TestConnections_AboveLimit_Wait(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	bound := serveOn(t, inner, ConnLimits{Max: 2}).(*boundListener)
@@ -157,7 +157,7 @@ func TestListen_InvalidTrustedProxy_ReturnsError(t *testing.T) {
 	}
 }
 
-func TestARequestWithTwoLengthsIsRefusedAndItsConnectionClosed(t *testing.T) {
+func TestServer_TwoContentLengths_RefusesAndCloses(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	serveOn(t, inner, ConnLimits{Max: 100})

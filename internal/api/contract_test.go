@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheWrittenContractIsValidOpenAPI(t *testing.T) {
+func TestContract_File_IsValidOpenAPI(t *testing.T) {
 	_, err := loadContract()
 	require.NoError(t, err)
 }
 
-func TestTheContractAndTheRoutesAreTheSame(t *testing.T) {
+func TestContract_Routes_AreThoseOfTheServer(t *testing.T) {
 	doc, err := loadContract()
 	require.NoError(t, err)
 	written := map[string]bool{}
@@ -34,7 +34,7 @@ func TestTheContractAndTheRoutesAreTheSame(t *testing.T) {
 	require.Equal(t, written, served)
 }
 
-func TestEveryCodeOfTheTableIsInTheContract(t *testing.T) {
+func TestContract_ErrorCodes_AreAllDescribed(t *testing.T) {
 	doc, err := loadContract()
 	require.NoError(t, err)
 	written := map[any]bool{}
@@ -50,7 +50,7 @@ func TestEveryCodeOfTheTableIsInTheContract(t *testing.T) {
 	require.Equal(t, written, mapped)
 }
 
-func TestTheContractIsServedAsJSON(t *testing.T) {
+func TestContract_Route_ServesJSON(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	rec := do(t, s, ask{method: "GET", path: "/openapi.json"})
 	require.Equal(t, 200, rec.Code)

@@ -73,7 +73,7 @@ func TestFeatures_DemoOptions_ListsEnabledFeatures(t *testing.T) {
 		"nobody becomes an administrator where nobody can log in")
 }
 
-func TestAnAdministratorsSessionIsGivenOnlyWhereThatIsAllowed(t *testing.T) {
+func TestDemoAdminSession_OnlyWhereAllowed_IsIssued(t *testing.T) {
 	body := `{"user_id":"42","role":"admin"}`
 	for name, tc := range map[string]struct {
 		o    Options
@@ -101,7 +101,7 @@ func TestAnAdministratorsSessionIsGivenOnlyWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestARushIsStartedSeenAndStoppedByAnAdministratorAlone(t *testing.T) {
+func TestRush_AdminOnly_StartsShowsStops(t *testing.T) {
 	s, c := demo(t, Options{})
 	const path = "/api/v1/admin/rush"
 	chief := sign(t, s, 1, auth.RoleAdmin)
@@ -121,7 +121,7 @@ func TestARushIsStartedSeenAndStoppedByAnAdministratorAlone(t *testing.T) {
 		"report":{"asked":0}}`, rec.Body.String())
 }
 
-func TestARushThatMakesNoSenseIsRefused(t *testing.T) {
+func TestRush_InvalidRequest_IsRefused(t *testing.T) {
 	s, _ := demo(t, Options{})
 	chief := sign(t, s, 1, auth.RoleAdmin)
 	for body, status := range map[string]int{
@@ -139,7 +139,7 @@ func TestARushThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-func TestExperimentsArePlayedByAnAdministrator(t *testing.T) {
+func TestExperimentRoutes_Administrator_PlaysThem(t *testing.T) {
 	s, _ := demo(t, Options{})
 	const path = "/api/v1/admin/experiments"
 	chief := sign(t, s, 1, auth.RoleAdmin)
@@ -154,7 +154,7 @@ func TestExperimentsArePlayedByAnAdministrator(t *testing.T) {
 	require.Equal(t, 200, do(t, s, ask{method: "GET", path: path + "/a", token: chief}).Code)
 }
 
-func TestWithoutThemThereIsNoRushAndNoLaboratory(t *testing.T) {
+func TestDemoRoutes_NotConfigured_AreNotFound(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	chief := sign(t, s, 1, auth.RoleAdmin)
 	for _, a := range []ask{

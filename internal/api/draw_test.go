@@ -51,7 +51,7 @@ func TestDrawRoute_DrawEnds_RevealsSeed(t *testing.T) {
 	require.Equal(t, 404, do(t, shop.serve(t, Options{}), ask{method: "GET", path: "/api/v1/coupons/1/draw"}).Code, "nothing is drawn")
 }
 
-func TestATicketHasNoPlaceInAQueueAndTellsWhenItIsDrawn(t *testing.T) {
+func TestLotteryTicket_Poll_HasDrawTimeAndNoPosition(t *testing.T) {
 	shop := newShop()
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	o := order.Order{ID: 1, CouponID: 1, UserID: 1, Status: lottery.Entered, RequestID: "r1", CreatedAt: at, ExpiresAt: at}

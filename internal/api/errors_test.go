@@ -22,7 +22,7 @@ import (
 
 const place = "/api/v1/coupons/1/orders"
 
-func TestEveryErrorOfTheDomainHasItsAnswer(t *testing.T) {
+func TestProblems_EveryDomainError_HasAnAnswer(t *testing.T) {
 	secret := errors.New("dial tcp 10.0.0.7:3306: SELECT secret FROM orders")
 	for name, tc := range map[string]struct {
 		err    error
@@ -83,7 +83,7 @@ func TestEveryErrorOfTheDomainHasItsAnswer(t *testing.T) {
 	}
 }
 
-func TestAnOrderInDoubtIsShownAsItWillBe(t *testing.T) {
+func TestOrder_InDoubt_ShowsFutureOrder(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	sh.doubt = true
@@ -97,7 +97,7 @@ func TestAnOrderInDoubtIsShownAsItWillBe(t *testing.T) {
 	require.Contains(t, rec.Body.String(), `"status":"in_doubt"`)
 }
 
-func TestAPaymentWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
+func TestPayment_CommitUnknown_CanBeRepeated(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	sh.say = func(context.Context) error { return fmt.Errorf("%w: %w", order.ErrUnavailable, order.ErrCommitUnknown) }
@@ -106,7 +106,7 @@ func TestAPaymentWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	require.Equal(t, "unavailable", codeOf(t, rec))
 }
 
-func TestAnInternalErrorIsInTheLogUnderTheIDThatTheClientSees(t *testing.T) {
+func TestInternalError_Response_HasIDOfTheLogLine(t *testing.T) {
 	for name, say := range map[string]func(context.Context) error{
 		"an error": func(context.Context) error { return errors.New("the disk is on fire") },
 		"a panic":  func(context.Context) error { panic("the disk is on fire") },
@@ -131,7 +131,7 @@ func TestAnInternalErrorIsInTheLogUnderTheIDThatTheClientSees(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeftGetsNothing(t *testing.T) {
+func TestHandler_ClientLeft_WritesNothing(t *testing.T) {
 	var seen []string
 	sh := newShop()
 	s := sh.serve(t, Options{Observe: func(_, _ string, status int, code string, _ time.Duration) {
@@ -149,7 +149,7 @@ func TestAClientThatLeftGetsNothing(t *testing.T) {
 	require.Equal(t, []string{"499client_gone"}, seen)
 }
 
-func TestARequestHasItsBudgetAndNoMore(t *testing.T) {
+func TestHandler_Budget_EndsContext(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{RequestTimeout: 20 * time.Millisecond})
 	sh.say = func(ctx context.Context) error {
@@ -177,7 +177,7 @@ func TestOrderRoutes_OtherUsersOrder_AnswerAsMissing(t *testing.T) {
 	}
 }
 
-func TestRoutesAndMethodsThatDoNotExist(t *testing.T) {
+func TestRoutes_UnknownPathOrMethod_IsRefused(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	for _, path := range []string{"/nothing", "/api/v1", "/api/v1/coupons/", "/api/v1/coupons/1/", "/api/v1/Coupons", "/api/v1//coupons", "/healthz", "/metrics", "/debug/pprof/"} {
 		rec := do(t, s, ask{method: "GET", path: path})
@@ -202,7 +202,7 @@ func TestRoutesAndMethodsThatDoNotExist(t *testing.T) {
 	}
 }
 
-func TestHeadIsGetWithoutTheBody(t *testing.T) {
+func TestRoutes_HEAD_IsGETWithoutBody(t *testing.T) {
 	server := httptest.NewServer(newShop().serve(t, Options{}).Handler())
 	defer server.Close()
 	for _, path := range []string{"/", "/openapi.json", "/api/v1/coupons", "/api/v1/coupons/1", "/api/v1/coupons/1/live"} {

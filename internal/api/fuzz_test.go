@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-func FuzzAnIDHasOneSpelling(f *testing.F) {
+func FuzzParseID_AnyText_AcceptsOneSpelling(f *testing.F) {
 	for _, s := range []string{"1", "9223372036854775807", "9223372036854775808", "01", "+1", "", " 1", "1e3"} {
 		f.Add(s)
 	}
@@ -27,7 +27,7 @@ func FuzzAnIDHasOneSpelling(f *testing.F) {
 	})
 }
 
-func FuzzABodyIsReadAsEncodingJSONReadsItOrRefused(f *testing.F) {
+func FuzzBody_AnyJSON_IsReadLikeEncodingJSONOrRefused(f *testing.F) {
 	for _, s := range []string{
 		`{"title":"a","stock":1}`, `{"title":null}`, `{"begins_at":"2030-01-01T00:00:00Z"}`, `{}`, `{"stock":1}x`,
 		`{"stock":1,"stock":2}`, `{"":0}`, `[`, `{"title":"\ud800"}`,
@@ -63,7 +63,7 @@ func same[T comparable](a, b *T) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
+func FuzzRequest_AnyHeadersAndQuery_NeverPanics(f *testing.F) {
 	f.Add("key", "Bearer x", "limit=1&cursor=2")
 	f.Add("", "Bearer ", "limit=%zz")
 	f.Add("\x7f", "bearer\t", "a;b")

@@ -40,7 +40,7 @@ func TestRateLimit_UserAboveRate_Returns429(t *testing.T) {
 	require.Equal(t, 429, status("/api/v1/orders", mine))
 }
 
-func TestSessionsAreLimitedByAddress(t *testing.T) {
+func TestSessionRoute_RateLimit_CountsPerAddress(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true, SessionRate: 1, TrustedProxies: []string{"192.0.2.0/24"}})
 	from := func(forwarded string) int {
 		return do(t, s, ask{
@@ -61,7 +61,7 @@ func TestSessionsAreLimitedByAddress(t *testing.T) {
 	require.Equal(t, 201, from("2001:db8:0:1::1"))
 }
 
-func TestEveryRequestOfAnAddressCounts(t *testing.T) {
+func TestRateLimit_AnyRoute_CountsPerAddress(t *testing.T) {
 	s := newShop().serve(t, Options{AddressRate: 1, TrustedProxies: []string{"192.0.2.0/24"}})
 	token := sign(t, s, 1, auth.RoleUser)
 	from := func(forwarded, path, token string) int {
@@ -78,7 +78,7 @@ func TestEveryRequestOfAnAddressCounts(t *testing.T) {
 	require.Equal(t, `"address";q=2;w=2`, rec.Header().Get("Ratelimit-Policy"))
 }
 
-func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
+func TestClientAddress_ForgedHeader_IsIgnored(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true, SessionRate: 1})
 	for i, want := range []int{201, 429} {
 		rec := do(t, s, ask{
@@ -89,7 +89,7 @@ func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
+func TestMaxInFlight_TooMany_ShedsOnlyTheExcess(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{MaxInFlight: 2})
 	token := sign(t, s, 42, auth.RoleUser)
@@ -163,7 +163,7 @@ func TestMaxInFlight_PurchasesSaturate_OtherRoutesServed(t *testing.T) {
 	}
 }
 
-func TestThoseWhoAreRefusedTogetherAreNotToldToComeBackTogether(t *testing.T) {
+func TestRetryAfter_RefusedTogether_IsSpread(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	sh.say = func(context.Context) error { return order.ErrOverloaded }
@@ -178,7 +178,7 @@ func TestThoseWhoAreRefusedTogetherAreNotToldToComeBackTogether(t *testing.T) {
 	require.Equal(t, 200, told["1"]+told["2"]+told["3"], "%v", told)
 }
 
-func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {
+func TestHooks_EveryRequest_GetItsRoute(t *testing.T) {
 	var seen []string
 	sh := newShop()
 	s := sh.serve(t, Options{
@@ -220,7 +220,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 }
 
 // Slow bodies that come at once would be refused, and come again, at once.
-func TestBodiesThatComeAtOnceAreNotGivenUpAtOnce(t *testing.T) {
+func TestSlowBodies_ManyAtOnce_AreGivenUpAtDifferentTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bodies = 100
 		var w deadlines

@@ -106,7 +106,7 @@ func TestLiveStream_SeveralClients_SharePollUntilClose(t *testing.T) {
 	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/api/v1/coupons/1"}).Code, "other requests go on")
 }
 
-func TestOneAddressHasSomeStreamsAndNotAll(t *testing.T) {
+func TestEventStream_OneAddress_HasOnlyItsShare(t *testing.T) {
 	s := newShop().serve(t, Options{MaxStreams: 4, MaxStreamsPerAddress: 2, TrustedProxies: []string{"192.0.2.0/24"}})
 	from := func(address string) *httptest.ResponseRecorder {
 		return do(t, s, ask{
@@ -140,7 +140,7 @@ func TestOneAddressHasSomeStreamsAndNotAll(t *testing.T) {
 	require.Empty(t, s.hub.from, "no address is kept")
 }
 
-func TestThePollStopsWithTheLastWhoWatches(t *testing.T) {
+func TestHub_LastWatcherLeaves_StopsPolling(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	server := listen(t, s, nil)
 	first, second := watch(t, server.URL), watch(t, server.URL)
@@ -158,7 +158,7 @@ func TestThePollStopsWithTheLastWhoWatches(t *testing.T) {
 	s.hub.polls.Wait()
 }
 
-func TestAStreamOutlivesTheDeadlinesOfTheServer(t *testing.T) {
+func TestEventStream_ServerDeadlines_Outlives(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	server := listen(t, s, func(h *http.Server) {
 		h.ReadTimeout, h.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
@@ -170,7 +170,7 @@ func TestAStreamOutlivesTheDeadlinesOfTheServer(t *testing.T) {
 	}
 }
 
-func TestAStreamOfWhatIsNotThereIsRefusedBeforeItBegins(t *testing.T) {
+func TestEventStream_UnknownCoupon_IsRefusedFirst(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	rec := do(t, s, ask{method: "GET", path: "/api/v1/coupons/9/live"})
 	require.Equal(t, 404, rec.Code)
@@ -179,7 +179,7 @@ func TestAStreamOfWhatIsNotThereIsRefusedBeforeItBegins(t *testing.T) {
 }
 
 // The writes to thousands of streams at once would be in the way of who buys at that moment.
-func TestManyStreamsGetAnEventOneBurstAfterTheOther(t *testing.T) {
+func TestEventStream_ManyReaders_AreServedInBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const streams = 3*publishBurst + 1
 		sh := newShop()
@@ -244,7 +244,7 @@ func TestLiveStream_StoreUnavailable_SendsTroubleThenRecovers(t *testing.T) {
 	})
 }
 
-func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
+func TestEventStream_SlowReader_GetsNewestEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()
 		h := newHub(sh.parts(), Options{Now: time.Now}.withDefaults())

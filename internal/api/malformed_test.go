@@ -17,7 +17,7 @@ import (
 
 const newCoupon = "/api/v1/admin/coupons"
 
-func TestMalformedRequestsAreRefusedAndSayWhy(t *testing.T) {
+func TestRequests_Malformed_AreRefusedWithReason(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{DemoLogin: true})
 	token := sign(t, s, 42, auth.RoleAdmin)
@@ -104,7 +104,7 @@ func TestMalformedRequestsAreRefusedAndSayWhy(t *testing.T) {
 	require.Len(t, sh.coupons, 1, "nothing was created")
 }
 
-func TestABodyMayHave4096BytesAndNotOneMore(t *testing.T) {
+func TestBody_Above4096Bytes_IsRefused(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true})
 	body := func(n int) string { return `{"user_id":"42"}` + strings.Repeat(" ", n-len(`{"user_id":"42"}`)) }
 	for _, chunked := range []bool{false, true} {
@@ -123,7 +123,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestABodyWithoutAnEndIsNotReadToItsEnd(t *testing.T) {
+func TestBody_Endless_IsNotReadToTheEnd(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true})
 	body := &endless{}
 	req := httptest.NewRequest(http.MethodPost, "/api/v1/sessions", io.LimitReader(body, 1<<24))
@@ -134,7 +134,7 @@ func TestABodyWithoutAnEndIsNotReadToItsEnd(t *testing.T) {
 	require.LessOrEqual(t, body.read, 2*maxBody)
 }
 
-func TestABodyThatDoesNotComeInTimeIsAnswered(t *testing.T) {
+func TestBody_TooSlow_IsAnswered(t *testing.T) {
 	server := listen(t, newShop().serve(t, Options{DemoLogin: true}), func(h *http.Server) {
 		h.ReadTimeout = 100 * time.Millisecond
 	})

@@ -39,7 +39,7 @@ func TestServerTime_EveryAnswer_IsOfTheServersClock(t *testing.T) {
 	}
 }
 
-func TestThePageHasAWordForEveryCodeInEveryLanguage(t *testing.T) {
+func TestPageWords_EveryErrorCode_HasTextInEachLanguage(t *testing.T) {
 	text, err := web.Files.ReadFile("words.js")
 	require.NoError(t, err)
 	parts := regexp.MustCompile(`(?m)^  (\w+): \{$`).FindAllStringSubmatchIndex(string(text), -1)

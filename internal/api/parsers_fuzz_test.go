@@ -11,7 +11,7 @@ import (
 
 // However the bytes come, the same is seen in them; and what net/http takes for a request with both
 // lengths is seen.
-func FuzzARequestWithTwoLengthsIsSeenHoweverItComes(f *testing.F) {
+func FuzzContentLength_TwoLengths_AreNoticed(f *testing.F) {
 	for _, s := range []string{
 		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: x\r\ntransfer-encoding:chunked\r\nCONTENT-LENGTH:0\r\n\r\n",
@@ -43,7 +43,7 @@ func FuzzARequestWithTwoLengthsIsSeenHoweverItComes(f *testing.F) {
 }
 
 // An address is one client, which all addresses of its /64 are; what is no address is itself.
-func FuzzAnAddressIsOneClient(f *testing.F) {
+func FuzzClientAddress_AnyText_IsOneClient(f *testing.F) {
 	for _, s := range []string{"203.0.113.7", "2001:db8::1", "::ffff:203.0.113.7", "fe80::1%eth0", "", "x", "1.2.3.4:80", "::", "2001:db8::/64"} {
 		f.Add(s)
 	}
@@ -63,7 +63,7 @@ func FuzzAnAddressIsOneClient(f *testing.F) {
 }
 
 // A network that is read has the address that it was written with.
-func FuzzAProxyIsItsNetwork(f *testing.F) {
+func FuzzTrustedProxy_AnyText_IsItsNetwork(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/8", "10.1.2.3", "::ffff:10.0.0.0/104", "fc00::/7", "fe80::1%eth0", "::/0", "x", "1.2.3.4/33", "/"} {
 		f.Add(s)
 	}
@@ -84,7 +84,7 @@ func FuzzAProxyIsItsNetwork(f *testing.F) {
 }
 
 // Of a header of tags the one is found that is written in it, and no other.
-func FuzzATagIsFoundWhereItIsNamed(f *testing.F) {
+func FuzzIfNoneMatch_AnyHeader_FindsItsTag(f *testing.F) {
 	for _, s := range []string{`"a"`, `W/"a"`, `*`, `"b", "a"`, ``, `a`, `"a`, `W/ "a"`} {
 		f.Add(s)
 	}
@@ -100,7 +100,7 @@ func FuzzATagIsFoundWhereItIsNamed(f *testing.F) {
 }
 
 // What is taken for JSON says so, and says nothing else.
-func FuzzABodyIsJSONIfItSaysSo(f *testing.F) {
+func FuzzContentType_AnyHeader_AcceptsOnlyJSON(f *testing.F) {
 	for _, s := range []string{"application/json", "APPLICATION/JSON; charset=UTF-8", "text/plain", "application/json;charset=gbk", "", ";", "application/json;x"} {
 		f.Add(s)
 	}

@@ -71,7 +71,7 @@ func (g *gate) buy(t *testing.T, user int64, couponID string, headers ...string)
 	})
 }
 
-func TestNothingIsBoughtWithoutAPurchaseTokenOfOnesOwn(t *testing.T) {
+func TestPurchase_NoOwnToken_BuysNothing(t *testing.T) {
 	g := newGate(t)
 	g.coupons[2] = g.coupons[1]
 	mine := g.token(t)
@@ -124,7 +124,7 @@ func unsigned(t *testing.T, couponID string) string {
 	return text
 }
 
-func TestATokenOfAnEarlierSecretStillBuys(t *testing.T) {
+func TestPurchaseToken_EarlierSecret_StillBuys(t *testing.T) {
 	g := newGate(t)
 	token := g.token(t)
 	g.o.PurchaseTokens = purchaseTokens(t, func() time.Time { return g.time }, strings.Repeat("new!", auth.MinSecret))
@@ -153,7 +153,7 @@ func (p *prover) Prove(_ context.Context, proof auth.Proof) error {
 	return p.err
 }
 
-func TestAPurchaseTokenIsGivenForAProof(t *testing.T) {
+func TestPurchaseTokenRoute_ValidProof_IssuesToken(t *testing.T) {
 	g := newGate(t)
 	p := &prover{text: "a cat"}
 	g.deps.Prover = p
@@ -166,7 +166,7 @@ func TestAPurchaseTokenIsGivenForAProof(t *testing.T) {
 	require.Equal(t, 503, g.ask(t, `{"proof":"a cat"}`).Code)
 }
 
-func TestWithoutPurchaseTokensThereIsNoRouteForThem(t *testing.T) {
+func TestPurchaseTokenRoute_NotConfigured_IsNotFound(t *testing.T) {
 	g := newGate(t)
 	token := g.token(t)
 	g.o.PurchaseTokens = nil

@@ -20,7 +20,7 @@ func jsonInto(rec *httptest.ResponseRecorder, into any) error {
 	return json.Unmarshal(rec.Body.Bytes(), into)
 }
 
-func TestACouponIsShownAsTheContractSays(t *testing.T) {
+func TestCouponRoute_Show_FollowsContract(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	rec := do(t, s, ask{method: "GET", path: "/api/v1/coupons/1"})
 	require.Equal(t, 200, rec.Code)
@@ -29,13 +29,13 @@ func TestACouponIsShownAsTheContractSays(t *testing.T) {
 	require.Equal(t, "public, max-age=0, s-maxage=1", rec.Header().Get("Cache-Control"))
 }
 
-func TestASaleWhoseWindowHasPassedIsShownAsEnded(t *testing.T) {
+func TestCoupon_WindowPassed_IsShownAsEnded(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{Now: func() time.Time { return sh.now.Add(time.Hour) }})
 	require.Contains(t, do(t, s, ask{method: "GET", path: "/api/v1/coupons/1"}).Body.String(), `"state":"ended"`)
 }
 
-func TestAnOrderIsPlacedFoundPaidAndListed(t *testing.T) {
+func TestOrderRoutes_Lifecycle_PlacesFindsPaysLists(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	token := sign(t, s, 42, auth.RoleUser)
@@ -64,7 +64,7 @@ func TestAnOrderIsPlacedFoundPaidAndListed(t *testing.T) {
 	require.JSONEq(t, `{"orders":[],"next_cursor":""}`, empty.Body.String())
 }
 
-func TestAListIsPagedToItsLastPage(t *testing.T) {
+func TestLists_EveryPage_AreReadToTheEnd(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	for id := int64(2); id <= 5; id++ {
@@ -110,7 +110,7 @@ func TestAListIsPagedToItsLastPage(t *testing.T) {
 	}
 }
 
-func TestAnAdministratorCreatesPublishesPausesAndEnds(t *testing.T) {
+func TestAdminRoutes_Lifecycle_CreatesPublishesPausesEnds(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	token := sign(t, s, 1, auth.RoleAdmin)
@@ -139,7 +139,7 @@ func TestAnAdministratorCreatesPublishesPausesAndEnds(t *testing.T) {
 	require.Equal(t, "Green tea", sh.coupons[2].Title)
 }
 
-func TestACouponOutOfBoundsIsRefusedWithTheReason(t *testing.T) {
+func TestCouponRoute_OutOfBounds_IsRefusedWithReason(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	rec := do(t, s, ask{
 		method: "POST", path: "/api/v1/admin/coupons", token: sign(t, s, 1, auth.RoleAdmin),
@@ -149,7 +149,7 @@ func TestACouponOutOfBoundsIsRefusedWithTheReason(t *testing.T) {
 	require.Equal(t, "title must have 1 to 200 characters; stock must be from 1 to 100000000; begins_at must be before ends_at", detailOf(t, rec))
 }
 
-func TestTheAuditIsRenderedAsItComes(t *testing.T) {
+func TestAuditRoute_Report_IsPassedThrough(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	token := sign(t, s, 1, auth.RoleAdmin)
@@ -182,7 +182,7 @@ func TestRequestTimeout_AuditRoute_IsLonger(t *testing.T) {
 	require.LessOrEqual(t, left["/api/v1/coupons/1"], time.Second)
 }
 
-func TestASessionIsATokenOfTheRoleUser(t *testing.T) {
+func TestSessionRoute_Demo_IssuesUserToken(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true})
 	rec := do(t, s, ask{method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42"}`})
 	require.Equal(t, 201, rec.Code)
@@ -194,7 +194,7 @@ func TestASessionIsATokenOfTheRoleUser(t *testing.T) {
 	require.Equal(t, auth.Identity{UserID: 42, Role: auth.RoleUser}, who)
 }
 
-func TestWithoutTheDemoLoginThereAreNoSessions(t *testing.T) {
+func TestSessionRoute_NoDemoLogin_IsNotFound(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	for _, body := range []string{`{"user_id":"42"}`, `nonsense`, ""} {
 		rec := do(t, s, ask{method: "POST", path: "/api/v1/sessions", body: body})
@@ -203,7 +203,7 @@ func TestWithoutTheDemoLoginThereAreNoSessions(t *testing.T) {
 	}
 }
 
-func TestThePageRunsNothingFromElsewhere(t *testing.T) {
+func TestPage_ForeignScripts_AreForbiddenByCSP(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	names := append(ourFiles(t), "uplot.js", "uplot.css", "uplot.LICENSE.txt")
 	require.Contains(t, names, "app.js")
@@ -225,7 +225,7 @@ func TestThePageRunsNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestANewServerSaysWhatIsMissing(t *testing.T) {
+func TestNewServer_MissingDependency_NamesIt(t *testing.T) {
 	whole := newShop().parts()
 	tokens, err := auth.NewTokens(testSecret, time.Hour)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-func TestALookHasATagAndIsNotToldTwice(t *testing.T) {
+func TestCouponRoute_SameTag_AnswersNotModified(t *testing.T) {
 	s := newShop()
 	server := s.serve(t, Options{})
 	look := func(tag string) *httptest.ResponseRecorder {
@@ -42,7 +42,7 @@ func TestALookHasATagAndIsNotToldTwice(t *testing.T) {
 	require.NotEqual(t, tag, changed.Header().Get("ETag"))
 }
 
-func TestADraftIsForAdministrators(t *testing.T) {
+func TestCouponRoute_Draft_IsForAdminsOnly(t *testing.T) {
 	s := newShop()
 	c := s.coupons[1]
 	c.ID, c.State, c.Epoch, c.Shards = 2, coupon.Draft, 0, 0

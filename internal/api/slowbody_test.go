@@ -17,7 +17,7 @@ import (
 )
 
 // Clients that announce a body and do not send it take no slot from clients that do.
-func TestABodyThatDoesNotComeHoldsNoPlace(t *testing.T) {
+func TestMaxInFlight_SlowBody_HoldsNoSlot(t *testing.T) {
 	s := newShop().serve(t, Options{MaxInFlight: 4})
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
@@ -58,7 +58,7 @@ func TestABodyThatDoesNotComeHoldsNoPlace(t *testing.T) {
 	slow.Wait()
 }
 
-func TestAnEncodedSlashIsNoSlash(t *testing.T) {
+func TestRoutes_EncodedSlash_IsNotASeparator(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	chief := sign(t, s, 1, auth.RoleAdmin)
 	for _, path := range []string{
@@ -68,7 +68,7 @@ func TestAnEncodedSlashIsNoSlash(t *testing.T) {
 	}
 }
 
-func TestOnlyTheDocumentedHeaderTellsAnAddress(t *testing.T) {
+func TestClientAddress_OtherHeaders_AreIgnored(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true, SessionRate: 1, TrustedProxies: []string{"192.0.2.0/24"}})
 	for i, want := range []int{201, 429} {
 		rec := do(t, s, ask{

@@ -26,7 +26,7 @@ func (c counted) Unpaid(id int64) *SoldOut {
 	return c.told
 }
 
-func TestSoldOutTellsOfTheUnpaidOrders(t *testing.T) {
+func TestSaleEvent_SoldOut_HasUnpaidOrders(t *testing.T) {
 	until := time.Date(2030, 1, 31, 17, 15, 0, 123_999_999, time.UTC)
 	for name, tc := range map[string]struct {
 		told   *SoldOut
@@ -62,7 +62,7 @@ func TestSoldOutTellsOfTheUnpaidOrders(t *testing.T) {
 	}
 }
 
-func TestASaleWithUnitsTellsOfNoUnpaidOrders(t *testing.T) {
+func TestSaleEvent_UnitsLeft_OmitsUnpaidOrders(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	s.hub.unpaid = counted{1, NewSoldOut(3, sh.now)}

@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-func TestEveryAnsweredPurchaseOfACouponThatExistsIsCounted(t *testing.T) {
+func TestPurchaseCounter_ExistingCoupon_CountsEveryAnswer(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	buy := func(couponID string, err error) {

@@ -23,7 +23,7 @@ func (diary) Steps(id, user int64) []Step {
 	}
 }
 
-func TestTheWayOfAnOrderIsForItsBuyer(t *testing.T) {
+func TestTraceRoute_OtherUser_IsNotFound(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true})
 	path := ask{method: "GET", path: "/api/v1/orders/7/trace", token: sign(t, s, 42, auth.RoleUser)}
 	rec := do(t, s, path)

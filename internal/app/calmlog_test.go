@@ -48,7 +48,7 @@ func linesOf(t *testing.T, b *logBuffer) (all []logLine) {
 	return all
 }
 
-func TestAWarningIsLoggedOnceACauseAndMinuteWithACount(t *testing.T) {
+func TestWarnings_SameCause_AreLoggedOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b logBuffer
 		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
@@ -88,7 +88,7 @@ func TestAWarningIsLoggedOnceACauseAndMinuteWithACount(t *testing.T) {
 	})
 }
 
-func TestWarningsOfALoggerWithAttributesAreToldApart(t *testing.T) {
+func TestWarnings_LoggerWithAttributes_AreDistinct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b logBuffer
 		h := newCalmHandler(slog.NewJSONHandler(&b, nil))

@@ -31,7 +31,7 @@ func redisSays(text string) error {
 	return fmt.Errorf("%w: whose Redis this is: %w", order.ErrUnavailable, answer(text))
 }
 
-func TestEachErrorHasACauseThatIsKnown(t *testing.T) {
+func TestCauses_EveryError_IsKnown(t *testing.T) {
 	for want, err := range map[string]error{
 		redisconn.CauseOutOfMemory: redisSays("OOM command not allowed when used memory > 'maxmemory'."),
 		redisconn.CauseReadOnly:    redisSays("READONLY You can't write against a read only replica."),
@@ -48,14 +48,14 @@ func TestEachErrorHasACauseThatIsKnown(t *testing.T) {
 	}
 }
 
-func TestALockWhoseServersAreAwayIsNoCauseOfRedis(t *testing.T) {
+func TestCauses_LockServersDown_DoNotBlameRedis(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	require.Equal(t, redisconn.CauseAway, cause(fmt.Errorf("reserve: %w", refused)))
 	require.Equal(t, causeLock, cause(fmt.Errorf("%w: acquire: %w", lock.ErrUnavailable, refused)), "of ZooKeeper, perhaps")
 	require.Equal(t, redisconn.CauseOutOfMemory, cause(fmt.Errorf("%w: acquire: %w", lock.ErrUnavailable, answer("OOM"))))
 }
 
-func TestAnInstanceIsNotReadyWhileWritesAreRefusedOrStayAway(t *testing.T) {
+func TestReadiness_WritesRefusedOrSilent_IsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w writes
 		w.note(nil)

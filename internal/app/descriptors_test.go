@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestConnectionsStayBelowTheDescriptorLimit(t *testing.T) {
+func TestConnections_DescriptorLimit_StayBelow(t *testing.T) {
 	real := config.Default()
 	real.MySQL.DSN, real.Redis.Addrs = "x", []string{"a:1", "b:1", "c:1"}
 	// 66 to the database, 64 to each Redis, 64 on the second listener and 64 others.
@@ -47,7 +47,7 @@ func TestConnectionsStayBelowTheDescriptorLimit(t *testing.T) {
 }
 
 // Silent connections take the places of the public listener, and none of the health checks'.
-func TestHealthAnswersBesideFourThousandSilentConnections(t *testing.T) {
+func TestHealth_FourThousandSilentConnections_Answers(t *testing.T) {
 	cfg := config.Default()
 	cfg.HTTP.Addr, cfg.Admin.Addr, cfg.HTTP.MaxConnections = "127.0.0.1:0", "127.0.0.1:0", 256
 	cfg.HTTP.ReadTimeout = time.Minute // so that they stay
@@ -82,7 +82,7 @@ func TestHealthAnswersBesideFourThousandSilentConnections(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(s.URL+"/api/v1/coupons/1"))
 }
 
-func TestADemonstrationForStrangersDoesNotStart(t *testing.T) {
+func TestDemo_PublicAddress_DoesNotStart(t *testing.T) {
 	cfg := config.Default()
 	cfg.HTTP.Addr, cfg.Admin.Addr = ":0", "127.0.0.1:0"
 	_, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler), Options{})

@@ -40,7 +40,7 @@ func (p *pipe) said() string {
 	return p.text.String()
 }
 
-func TestALogThatIsNotReadStopsNothingAndCountsWhatItDropped(t *testing.T) {
+func TestLogWriter_NoReader_CountsDroppedLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{open: make(chan struct{})}
 		w := NewLogWriter(p)
@@ -78,7 +78,7 @@ func TestALogThatIsNotReadStopsNothingAndCountsWhatItDropped(t *testing.T) {
 	})
 }
 
-func TestALogThatFailsIsCountedAndToldLater(t *testing.T) {
+func TestLogWriter_WriteFails_IsCountedAndReportedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{open: make(chan struct{}), err: errors.New("no space left on device")}
 		close(p.open)
@@ -98,7 +98,7 @@ func TestALogThatFailsIsCountedAndToldLater(t *testing.T) {
 	})
 }
 
-func TestALogThatIsNeverReadDoesNotKeepTheProgramFromEnding(t *testing.T) {
+func TestLogWriter_NoReader_DoesNotBlockExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{open: make(chan struct{})}
 		w := NewLogWriter(p)
@@ -108,7 +108,7 @@ func TestALogThatIsNeverReadDoesNotKeepTheProgramFromEnding(t *testing.T) {
 	})
 }
 
-func TestTheLastLineComesAfterWhatWasKeptBack(t *testing.T) {
+func TestLogWriter_Close_WritesLastLineLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipe{open: make(chan struct{})}
 		close(p.open)

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestAProofIsJudgedByTheURL(t *testing.T) {
+func TestProver_URLAnswers_DecidesProof(t *testing.T) {
 	var body string
 	status := http.StatusNoContent
 	judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,7 @@ func secureConfig(p testcerts.Pair) config.Config {
 	return cfg
 }
 
-func TestBothListenersSpeakTLSAndTakeANewCertificateWhileTheyServe(t *testing.T) {
+func TestTLS_NewCertificate_IsTakenByBothListeners(t *testing.T) {
 	ca := testcerts.New(t)
 	pair := ca.Issue()
 	var out lockedBuffer
@@ -103,7 +103,7 @@ func TestBothListenersSpeakTLSAndTakeANewCertificateWhileTheyServe(t *testing.T)
 	}, 60*time.Second, 50*time.Millisecond)
 }
 
-func TestACertificateThatCannotBeServedIsRefusedAtStart(t *testing.T) {
+func TestCertificate_Unusable_IsRefusedAtStart(t *testing.T) {
 	ca := testcerts.New(t)
 	good, expired := ca.Issue(), ca.Issue(testcerts.Expired)
 	for name, tc := range map[string]struct {

@@ -38,7 +38,7 @@ func login(t *testing.T, id string) (*auth.Tokens, []byte) {
 	return signer, set
 }
 
-func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
+func TestTokenFiles_BrokenChange_KeepsEarlierVersion(t *testing.T) {
 	first, firstSet := login(t, "1")
 	second, secondSet := login(t, "2")
 	dir := t.TempDir()
@@ -162,7 +162,7 @@ func TestWatchedFiles_HalfOfAChain_IsNotTaken(t *testing.T) {
 	require.Equal(t, []string{"old", "leaf, issuer"}, taken)
 }
 
-func TestFilesOfTokensAreLookedAtWhileTheProgramRuns(t *testing.T) {
+func TestTokenFiles_Changed_AreReadAgain(t *testing.T) {
 	signer, set := login(t, "1")
 	settings := config.Default().Auth
 	settings.JWKSFile = filepath.Join(t.TempDir(), "jwks.json")
@@ -199,7 +199,7 @@ func TestOpenTokens_InvalidFile_ReturnsError(t *testing.T) {
 	}
 }
 
-func TestOldSecretsVerifyAndSignNothing(t *testing.T) {
+func TestSecrets_Old_VerifyButDoNotSign(t *testing.T) {
 	old := strings.Repeat("0ld-secret-", 3)
 	before, err := TokenOptions(config.Auth{Secret: config.Secret(old), TokenTTL: time.Hour})
 	require.NoError(t, err)

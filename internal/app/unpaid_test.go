@@ -36,7 +36,7 @@ func (c *counter) set(f func()) {
 	f()
 }
 
-func TestUnpaidOrdersAreCountedForThoseWhoAsk(t *testing.T) {
+func TestUnpaidCounts_Watched_AreReadFromDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{n: 3}
 		u := newUnpaidOrders(c.count, slog.New(slog.DiscardHandler))

@@ -25,7 +25,7 @@ var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}
 // number matches a number in an invariant's detail.
 var number = regexp.MustCompile(`-?\b\d+`)
 
-func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
+func TestAudit_QuietSale_IsCleanAndAddsUp(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 10)
 		s.buy(t, c, 1)
@@ -52,7 +52,7 @@ func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
 }
 
 // A unit is counted once, wherever it is on its way.
-func TestAUnitOnItsWayIsCountedOnce(t *testing.T) {
+func TestAudit_UnitInTransit_IsCountedOnce(t *testing.T) {
 	s := open(t)
 	for name, tc := range map[string]struct {
 		given func(t *testing.T, c coupon.Coupon)
@@ -131,7 +131,7 @@ func TestAudit_SaleNotLoaded_ReportsNoViolation(t *testing.T) {
 	}
 }
 
-func TestAnUnknownCouponCannotBeAudited(t *testing.T) {
+func TestAudit_UnknownCoupon_Fails(t *testing.T) {
 	s := open(t)
 	_, err := s.Audit(t.Context(), 99)
 	require.ErrorIs(t, err, coupon.ErrNotFound)

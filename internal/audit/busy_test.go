@@ -94,7 +94,7 @@ func (b *busy) Reload(context.Context, int64) (coupon.Coupon, error) {
 }
 
 // The sale may be in order, so loading it again would only close it for a moment.
-func TestASaleThatIsNeverQuietIsUnsettledAndIsNotLoadedAgain(t *testing.T) {
+func TestAudit_SaleNeverQuiet_IsUnsettledAndNotReloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{restsAfter: 1 << 40}
 		r, err := audit.New(b, b, b, b, 0).Repair(t.Context(), 1)
@@ -106,7 +106,7 @@ func TestASaleThatIsNeverQuietIsUnsettledAndIsNotLoadedAgain(t *testing.T) {
 	})
 }
 
-func TestAnAuditWaitsForAQuietMoment(t *testing.T) {
+func TestAudit_BusySale_WaitsForQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{restsAfter: 10}
 		r, err := audit.New(b, b, b, b, 0).Audit(t.Context(), 1)
@@ -115,7 +115,7 @@ func TestAnAuditWaitsForAQuietMoment(t *testing.T) {
 	})
 }
 
-func TestAnAuditStopsWithItsContext(t *testing.T) {
+func TestAudit_ContextEnds_Stops(t *testing.T) {
 	b := &busy{restsAfter: 1 << 40}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -125,7 +125,7 @@ func TestAnAuditStopsWithItsContext(t *testing.T) {
 
 // A caller has so much time. A large sale that never rests takes seconds a reading, and a report
 // that it is unsettled is worth more than none.
-func TestAnAuditAnswersBeforeItsTimeIsOver(t *testing.T) {
+func TestAudit_TimeRunsOut_AnswersBefore(t *testing.T) {
 	for name, tc := range map[string]struct{ takes, time, most time.Duration }{
 		"quick looks, little time": {0, 300 * time.Millisecond, 300 * time.Millisecond},
 		"slow looks, some time":    {time.Second, 3500 * time.Millisecond, 3500 * time.Millisecond},
@@ -146,7 +146,7 @@ func TestAnAuditAnswersBeforeItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestARepairThatCannotReconcileSaysSo(t *testing.T) {
+func TestRepair_CannotReconcile_ReportsError(t *testing.T) {
 	away := errors.New("away")
 	for name, b := range map[string]*busy{
 		"settling": {settle: away, relay: coupon.ErrNotLoaded}, "relaying": {settle: coupon.ErrNotLoaded, relay: away},
@@ -158,7 +158,7 @@ func TestARepairThatCannotReconcileSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheReportIsReadByPeopleAndPrograms(t *testing.T) {
+func TestReport_TextAndJSON_SayTheSame(t *testing.T) {
 	b := &busy{}
 	r, err := audit.New(b, b, b, b, 0).Audit(t.Context(), 1)
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestTheReportIsReadByPeopleAndPrograms(t *testing.T) {
 }
 
 // The holds in Redis are those of orders that a copy of the database does not have.
-func TestNothingIsRepairedByTheDatabaseOfAnotherDeployment(t *testing.T) {
+func TestRepair_ForeignDatabase_ChangesNothing(t *testing.T) {
 	b := &busy{foreign: coupon.ErrForeign, settle: errors.New("it settles")}
 	_, err := audit.New(b, b, b, b, 0).Repair(t.Context(), 1)
 	require.ErrorIs(t, err, coupon.ErrForeign)

@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/audit"
 )
 
-func FuzzAReportIsReadAsItWasWritten(f *testing.F) {
+func FuzzReport_AnyReport_RoundTrips(f *testing.F) {
 	whole, err := json.Marshal(audit.Report{CouponID: 7, Clean: true, Shards: []int64{1, -2}, Violations: []string{"I1: x"}})
 	require.NoError(f, err)
 	f.Add(whole)

@@ -8,7 +8,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T) {
+func TestRepair_SafeFaults_AreRepairedOnce(t *testing.T) {
 	s := open(t)
 	for name, tc := range map[string]struct {
 		broken func(t *testing.T, c coupon.Coupon) error
@@ -67,7 +67,7 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 }
 
 // No loading repairs the database itself, so it is not tried again and again.
-func TestRepairDoesNotLoadAgainAndAgainForWhatLoadingCannotMend(t *testing.T) {
+func TestRepair_LoadingDoesNotHelp_LoadsOnce(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10)
 	s.buy(t, c, 1)
@@ -83,7 +83,7 @@ func TestRepairDoesNotLoadAgainAndAgainForWhatLoadingCannotMend(t *testing.T) {
 	require.Equal(t, c.Epoch+1, after.Epoch)
 }
 
-func TestAnEndedSaleIsSettledAndNotLoaded(t *testing.T) {
+func TestRepair_EndedSale_IsReconciledNotLoaded(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10)
 	s.hold(t, c, 3)

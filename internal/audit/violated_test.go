@@ -142,7 +142,7 @@ func TestAudit_StoreCorrupted_ReportsViolatedInvariant(t *testing.T) {
 }
 
 // The unique index prevents this.
-func TestTwoOrdersOfOneRequestAreToldAsDuplicates(t *testing.T) {
+func TestReport_TwoOrdersOfOneRequest_AreDuplicates(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10)
 	a, b := s.buy(t, c, 1), s.buy(t, c, 1)
@@ -153,7 +153,7 @@ func TestTwoOrdersOfOneRequestAreToldAsDuplicates(t *testing.T) {
 	require.EqualValues(t, 1, r.Duplicates)
 }
 
-func TestTheReportCountsWhatIsSoldTooMuch(t *testing.T) {
+func TestReport_SoldTooMuch_CountsExcess(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10)
 	s.buy(t, c, 1)

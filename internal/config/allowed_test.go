@@ -44,7 +44,7 @@ func TestValidate_UnusualValidConfig_ReturnsNil(t *testing.T) {
 	}
 }
 
-func TestWarnings(t *testing.T) {
+func TestWarnings_EachRiskySetting_IsNamed(t *testing.T) {
 	c := real(t)
 	c.MySQL.TLS = true
 	require.Empty(t, c.Warnings())
@@ -71,7 +71,7 @@ func TestWarnings(t *testing.T) {
 	require.Empty(t, c.Warnings(), "embedded, that is what it is for")
 }
 
-func TestDevelopmentSecretsAreMadeUpForEmbeddedStoresOnly(t *testing.T) {
+func TestSecrets_Generated_OnlyWithEmbeddedStores(t *testing.T) {
 	a, b := config.Default(), config.Default()
 	require.Equal(t, []string{"auth.secret"}, a.FillDevelopment())
 	require.Equal(t, []string{"auth.secret"}, b.FillDevelopment())

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestHowTokensAreVerified(t *testing.T) {
+func TestAuth_KeysAndSecrets_ChooseVerification(t *testing.T) {
 	const other = "5f0b9d3c7e8146a29bd0f4c6138e75a2"
 	for name, tc := range map[string]struct {
 		change func(*config.Auth)

@@ -16,7 +16,7 @@ const (
 	production = "../../configs/production.yaml"
 )
 
-func TestTheDocumentedFileChangesNothing(t *testing.T) {
+func TestExampleFile_Loaded_EqualsDefaults(t *testing.T) {
 	got, err := config.Load(documented, nil)
 	require.NoError(t, err)
 	require.Equal(t, config.Default(), got)
@@ -24,7 +24,7 @@ func TestTheDocumentedFileChangesNothing(t *testing.T) {
 
 // The file and the struct hold the same keys in the same order, and above each
 // stand its default and its variable.
-func TestTheDocumentedFileHoldsEveryKeyWithItsDefaultAndVariable(t *testing.T) {
+func TestExampleFile_EveryKey_HasDefaultAndVariable(t *testing.T) {
 	content, err := os.ReadFile(documented)
 	require.NoError(t, err)
 	var doc yaml.Node
@@ -67,7 +67,7 @@ func TestTheDocumentedFileHoldsEveryKeyWithItsDefaultAndVariable(t *testing.T) {
 
 func lastLine(s string) string { return s[strings.LastIndex(s, "\n")+1:] }
 
-func TestTheProductionFileNeedsOnlyTheSecrets(t *testing.T) {
+func TestProductionFile_SecretsGiven_IsValid(t *testing.T) {
 	_, err := config.Load(production, nil)
 	require.Error(t, err)
 	require.Len(t, lines(t, err), 2)
@@ -83,7 +83,7 @@ func TestTheProductionFileNeedsOnlyTheSecrets(t *testing.T) {
 	require.Empty(t, got.Warnings())
 }
 
-func TestTheProductionFileHoldsNoSecret(t *testing.T) {
+func TestProductionFile_Secrets_AreAbsent(t *testing.T) {
 	content, err := os.ReadFile(production)
 	require.NoError(t, err)
 	var set map[string]map[string]any

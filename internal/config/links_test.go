@@ -88,7 +88,7 @@ func TestLoad_KeyWithALinkAsItsValue_IsStillTheKey(t *testing.T) {
 }
 
 // Any Service whose name begins with seckill is ignored, and nothing is that has another shape.
-func FuzzLoad_VariablesOfAnOrchestrator(f *testing.F) {
+func FuzzLoad_OrchestratorVariables_AreIgnored(f *testing.F) {
 	f.Add("", "http", []byte{10, 96, 12, 7}, uint16(8080), uint8(0), "SECKILL_PORT", "tcp://10.96.12.7:8080")
 	f.Add("-mysql", "", []byte{10, 96, 12, 8}, uint16(3306), uint8(1), "SECKILL_ENV_X", "1")
 	f.Add("--a-service-port", "b-c", make([]byte, 16), uint16(1), uint8(2), "SECKILL_X_SERVICE_PORT_Y", "80")

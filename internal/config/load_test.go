@@ -24,7 +24,7 @@ func file(t *testing.T, content string) string {
 	return path
 }
 
-func TestNothingGivenIsTheDefaults(t *testing.T) {
+func TestLoad_NothingGiven_ReturnsDefaults(t *testing.T) {
 	got, err := config.Load("", nil)
 	require.NoError(t, err)
 	require.Equal(t, config.Default(), got)
@@ -32,7 +32,7 @@ func TestNothingGivenIsTheDefaults(t *testing.T) {
 	require.Empty(t, got.Warnings())
 }
 
-func TestFilesThatChangeNothing(t *testing.T) {
+func TestLoad_FileWithoutKeys_ChangesNothing(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty":                         "",
 		"only comments":                 "# nothing\n\n# here\n",
@@ -51,7 +51,7 @@ func TestFilesThatChangeNothing(t *testing.T) {
 	}
 }
 
-func TestTheFileIsOverTheDefaultsAndTheEnvironmentOverTheFile(t *testing.T) {
+func TestLoad_Environment_OverridesFileOverDefaults(t *testing.T) {
 	path := file(t, `
 http: {addr: "127.0.0.1:1", max_in_flight: 7}
 stock:
@@ -71,7 +71,7 @@ redis: {password: 0123, username: no}
 
 // Every key can be set by its variable and by the file, to something that is not
 // its default.
-func TestEveryKeyCanBeSetBothWays(t *testing.T) {
+func TestKeys_FileAndEnvironment_SetEveryOne(t *testing.T) {
 	other := map[string]string{
 		"redis.mode": "cluster", "lock.backend": "etcd", "redis.addrs": "a:1,b:2", "id.generator": "daily", "log.level": "debug", "log.format": "json",
 		"lock.addrs": "a:1,b:2", "http.addr": "127.0.0.1:1", "admin.addr": "127.0.0.1:2", "http.trusted_proxies": "10.0.0.0/8, 192.168.1.1",
@@ -93,7 +93,7 @@ func TestEveryKeyCanBeSetBothWays(t *testing.T) {
 	}
 }
 
-func TestListsMayBeListsOrHaveCommas(t *testing.T) {
+func TestLoad_Lists_MayHaveCommas(t *testing.T) {
 	want := []string{"a:1", "b:2"}
 	for name, content := range map[string]string{
 		"a list in a line":   "redis: {mode: cluster, addrs: [a:1, b:2]}",
@@ -110,7 +110,7 @@ func TestListsMayBeListsOrHaveCommas(t *testing.T) {
 	require.Empty(t, got.Redis.Addrs, "an empty variable empties the list")
 }
 
-func TestEveryKeyIsDescribed(t *testing.T) {
+func TestKeys_Every_HasADescription(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range config.Keys() {
 		require.False(t, seen[k.Variable], k.Variable)

@@ -11,7 +11,7 @@ import (
 )
 
 // A data source name that is taken is one that the driver reads as it must be, however it is written.
-func FuzzADataSourceNameIsSafeOrRefused(f *testing.F) {
+func FuzzDSN_AnyText_IsSafeOrRefused(f *testing.F) {
 	const times = "timeout=1s&readTimeout=2s&writeTimeout=2s"
 	for _, s := range []string{
 		"shop:hunter2@tcp(db:3306)/seckill?" + times, "shop@/d?" + times + "&charset=gbk", "/d?" + times + "&tls=preferred",
@@ -50,7 +50,7 @@ func FuzzADataSourceNameIsSafeOrRefused(f *testing.F) {
 }
 
 // Proxies that are taken leave most addresses to strangers.
-func FuzzAProxyIsNotEverybody(f *testing.F) {
+func FuzzTrustedProxies_AnyText_NeverTrustsAll(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/8", "0.0.0.0/0", "::ffff:0.0.0.0/96", "::/1", "fc00::/7", "*", "1.2.3.4/0", "fe80::1%eth0", "10.0.0.0/8,0.0.0.0/1"} {
 		f.Add(s)
 	}
@@ -78,7 +78,7 @@ func FuzzAProxyIsNotEverybody(f *testing.F) {
 }
 
 // Secrets that are taken are whole, and no two have one name.
-func FuzzOldSecretsAreTakenWholeOrRefused(f *testing.F) {
+func FuzzOldSecrets_AnyText_AreTakenWholeOrRefused(f *testing.F) {
 	for _, s := range []string{"a:" + goodSecret, ":" + goodSecret, "a:x,a:y", "a", ",", "../a:x", " a:x , b:y ", "a:b:c"} {
 		f.Add(s, "new")
 	}

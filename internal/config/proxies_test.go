@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestProxies(t *testing.T) {
+func TestTrustedProxies_EachEntry_IsValidOrNamed(t *testing.T) {
 	const everybody, malformed = "entry 1 trusts everybody", "entry 1 must be a network"
 	for name, tc := range map[string]struct {
 		entry string

@@ -70,7 +70,7 @@ func TestLoad_InvalidFile_ReportsLineWithoutValue(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsSaid(t *testing.T) {
+func TestLoad_UnreadableFile_ReportsIt(t *testing.T) {
 	dir := t.TempDir()
 	huge := filepath.Join(dir, "huge.yaml")
 	require.NoError(t, os.WriteFile(huge, []byte(strings.Repeat("# comment\n", 200_000)), 0o600))
@@ -111,7 +111,7 @@ func TestLoad_InvalidEnvironment_ReportsVariableWithoutValue(t *testing.T) {
 	}
 }
 
-func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
+func TestLoad_SeveralErrors_ReportsAll(t *testing.T) {
 	path := file(t, "htp: {}\nstock: {shards: 2000, sold_out: 1s}\norder:\n  tx_timeout: x\n  reconcile_after: 26s\nlog: {level: loud}\n")
 	_, err := config.Load(path, []string{"SECKILL_LOCK__BACKEND=etcd", "SECKILL_NOPE=1", "SECKILL_REDIS__ADDRS=a:1"})
 	for _, want := range []string{
@@ -128,7 +128,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 
 // A key that was not understood kept its default, and nothing is concluded from
 // that: here the default of lock.lease would be too short.
-func TestNothingIsConcludedFromAValueThatWasNotRead(t *testing.T) {
+func TestLoad_UnreadValue_CausesNoFurtherErrors(t *testing.T) {
 	_, err := config.Load("", []string{"SECKILL_LOCK__LEASE=x", "SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_HTTP__REQUEST_TIMEOUT=7s"})
 	require.Len(t, lines(t, err), 1)
 	require.ErrorContains(t, err, "lock.lease must be a duration")

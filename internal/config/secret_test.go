@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestASecretDoesNotPrint(t *testing.T) {
+func TestSecret_Formatted_IsHidden(t *testing.T) {
 	c := config.Default()
 	c.Auth.Secret, c.MySQL.DSN, c.Redis.Password, c.Redis.SentinelPassword = canary, canary, canary, canary
 	s := config.Secret(canary)

@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestADemonstrationIsNotServedToStrangers(t *testing.T) {
+func TestDemo_PublicAddress_IsRefused(t *testing.T) {
 	for addr, refused := range map[string]bool{
 		":8080": true, "0.0.0.0:8080": true, "[::]:8080": true, "192.168.1.7:80": true, "shop.example:80": true,
 		"127.0.0.1:8080": false, "127.0.0.2:0": false, "[::1]:8080": false, "localhost:8080": false,

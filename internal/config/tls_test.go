@@ -8,7 +8,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestKeysOfTLSThatWouldBeWithoutEffectAreRefused(t *testing.T) {
+func TestTLS_KeysWithoutEffect_AreRefused(t *testing.T) {
 	const times = "timeout=1s&readTimeout=2s&writeTimeout=2s"
 	etcd := func(c *config.Config) { c.Lock.Backend, c.Lock.Addrs = "etcd", []string{"e:2379"} }
 	for name, tc := range map[string]struct {

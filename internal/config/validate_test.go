@@ -145,7 +145,7 @@ func TestValidate_InvalidConfig_NamesKey(t *testing.T) {
 	}
 }
 
-func TestABackendWithServersOfItsOwnWantsThemListed(t *testing.T) {
+func TestLockBackend_OwnServers_MustBeListed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		backend string
 		addrs   []string
@@ -175,7 +175,7 @@ func TestABackendWithServersOfItsOwnWantsThemListed(t *testing.T) {
 	}
 }
 
-func TestALeaseOfRedlockIsShorterThanTheMastersClocksDrift(t *testing.T) {
+func TestRedLock_ClockDriftExceedsLease_IsRefused(t *testing.T) {
 	c := real(t)
 	c.Lock.Backend, c.Lock.Addrs, c.Lock.Lease = "redlock", []string{"a:1", "b:1", "c:1"}, 100*time.Second
 	require.ErrorContains(t, c.Validate(), "lock.lease must not exceed 99s")
@@ -272,13 +272,13 @@ func TestConfig_LockPrefix_IsOneForEachPrefixOfRedis(t *testing.T) {
 	require.Equal(t, "seckill:", seen["seckill"], "each version has used this one")
 }
 
-func TestTheEmbeddedDatabaseHasNoRowLocks(t *testing.T) {
+func TestEmbeddedDatabase_RowLocks_AreRefused(t *testing.T) {
 	c := config.Default()
 	c.Lock.Backend = "mysql"
 	require.ErrorContains(t, c.Validate(), "needs row locks")
 }
 
-func TestNoLockIsForThoseWhoAskTwice(t *testing.T) {
+func TestNoLock_NotAllowedExplicitly_IsRefused(t *testing.T) {
 	_, err := config.Load("", []string{"SECKILL_LOCK__BACKEND=none"})
 	require.ErrorContains(t, err, "lab and tests only")
 	c, err := config.Load("", []string{"SECKILL_LOCK__BACKEND=none", "SECKILL_ALLOW_UNSAFE_LOCK=1"})
@@ -294,7 +294,7 @@ func TestNoLockIsForThoseWhoAskTwice(t *testing.T) {
 
 // Every number and every duration is held to its limits: one beyond each end is
 // refused with the key's name, and the ends themselves are not.
-func TestEveryLimitHolds(t *testing.T) {
+func TestValidate_EveryBound_Holds(t *testing.T) {
 	for _, k := range config.Keys() {
 		if k.Min == "" {
 			continue
@@ -320,7 +320,7 @@ func TestEveryLimitHolds(t *testing.T) {
 	}
 }
 
-func TestTheEndpointOfTracesIsAURL(t *testing.T) {
+func TestTraceEndpoint_NotAURL_IsRefused(t *testing.T) {
 	for endpoint, good := range map[string]bool{
 		"": true, "http://127.0.0.1:4318": true, "https://collector.example/otlp/v1/traces": true,
 		"127.0.0.1:4318": false, "grpc://collector:4317": false, "http://": false, "http://me:hunter2@collector:4318": false, "http://a b": false,

@@ -97,7 +97,7 @@ func title(t *testing.T, c *coupon.Cache, id int64) string {
 	return found.Title
 }
 
-func TestACrowdSharesOneRead(t *testing.T) {
+func TestCache_ConcurrentCallers_ShareOneRead(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		var crowd sync.WaitGroup
 		for range 100 {
@@ -136,7 +136,7 @@ func TestCache_CouponEnded_IsEvicted(t *testing.T) {
 	})
 }
 
-func TestACallerWhoLeavesDoesNotTakeTheReadAway(t *testing.T) {
+func TestCache_CallerLeaves_ReadGoesOn(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
@@ -182,7 +182,7 @@ func TestCache_ForgetDuringRefresh_IgnoresStaleResult(t *testing.T) {
 	})
 }
 
-func TestARefreshBringsWhatAnotherInstanceChanged(t *testing.T) {
+func TestCache_Refresh_LoadsForeignChange(t *testing.T) {
 	cached(t, 0, func(t *testing.T, b *books, c *coupon.Cache) {
 		b.put(2, "beside")
 		require.Equal(t, "old", title(t, c, 1))
@@ -197,7 +197,7 @@ func TestARefreshBringsWhatAnotherInstanceChanged(t *testing.T) {
 	})
 }
 
-func TestWhileTheDatabaseIsAwayTheLastStateStays(t *testing.T) {
+func TestCache_DatabaseDown_KeepsLastState(t *testing.T) {
 	away := errors.New("away")
 	cached(t, 0, func(t *testing.T, b *books, c *coupon.Cache) {
 		require.Equal(t, "old", title(t, c, 1))
@@ -214,7 +214,7 @@ func TestWhileTheDatabaseIsAwayTheLastStateStays(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
+func TestCache_DatabaseSilent_CallerStopsWaiting(t *testing.T) {
 	cached(t, time.Hour, func(t *testing.T, _ *books, c *coupon.Cache) {
 		start := time.Now()
 		_, err := c.Get(t.Context(), 1)
@@ -236,7 +236,7 @@ func TestCache_MissingCoupon_IsQueriedAgainAfterRefresh(t *testing.T) {
 	})
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
+func TestCache_ManyCoupons_IsBounded(t *testing.T) {
 	cached(t, 0, func(t *testing.T, b *books, c *coupon.Cache) {
 		const bound = 10_000
 		for id := range int64(bound + 10) {

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-func TestWhenACouponMayBeBought(t *testing.T) {
+func TestCheckPurchasable_EachState_ReturnsItsError(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at    time.Time
 		state coupon.State
@@ -37,7 +37,7 @@ func TestWhenACouponMayBeBought(t *testing.T) {
 	}
 }
 
-func TestTheStateThatABuyerSees(t *testing.T) {
+func TestStateAt_EachState_IsWhatABuyerSees(t *testing.T) {
 	for _, state := range []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused, coupon.Ended} {
 		c := draft(1)
 		c.State = state

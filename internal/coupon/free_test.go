@@ -25,7 +25,7 @@ func (s *shop) keys(t *testing.T) int {
 	return len(keys)
 }
 
-func TestASaleIsFreedADayAfterItsEnd(t *testing.T) {
+func TestFreeShards_DayAfterEnd_FreesSale(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
@@ -55,7 +55,7 @@ func TestASaleIsFreedADayAfterItsEnd(t *testing.T) {
 
 // Somebody gives a sale that the clock has ended another end, just as it is freed or
 // after that: it is loaded under a newer epoch, and sells on.
-func TestASaleThatGoesOnAfterAllIsNotFreed(t *testing.T) {
+func TestFreeShards_SaleResumed_KeepsShards(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		late := shuts.Add(coupon.Retention + time.Hour)
@@ -81,7 +81,7 @@ func TestASaleThatGoesOnAfterAllIsNotFreed(t *testing.T) {
 
 // The epoch of a coupon whose shards are freed may be begun and never have come to its
 // end. If the sale goes on after all, there is nothing to go on with: it is loaded anew.
-func TestALoadingWhoseShardsAreFreedIsBegunAnew(t *testing.T) {
+func TestFreeShards_DuringLoading_LoadingStartsAnew(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		late := shuts.Add(coupon.Retention + time.Hour)
@@ -103,7 +103,7 @@ func TestALoadingWhoseShardsAreFreedIsBegunAnew(t *testing.T) {
 }
 
 // Programs from before wrote that a sale has ended, and left its end in the future.
-func TestAnEndThatWasLeftInTheFutureIsMoved(t *testing.T) {
+func TestEnd_FutureEndOfEndedSale_IsMoved(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		_, err := s.store.Coupons().Change(t.Context(), c.ID, func(c *coupon.Coupon) error {
@@ -123,7 +123,7 @@ func TestAnEndThatWasLeftInTheFutureIsMoved(t *testing.T) {
 }
 
 // The list is a moment old when the first coupon of it is freed.
-func TestASaleWhoseEndIsMovedJustNowIsNotFreed(t *testing.T) {
+func TestFreeShards_EndMovedJustNow_KeepsShards(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		late := shuts.Add(coupon.Retention + time.Hour)

@@ -21,7 +21,7 @@ func (s *shop) silent(t *testing.T) {
 }
 
 // Whatever the database's past is: what is on sale in the end is what its rows say.
-func TestADatabaseWithAnotherPastThanRedisIsLoadedAnew(t *testing.T) {
+func TestRestore_OtherHistoryThanRedis_LoadsAnew(t *testing.T) {
 	for name, replaced := range map[string]func(t *testing.T, s *shop, raw *sql.DB) *shop{
 		"made anew": func(t *testing.T, s *shop, _ *sql.DB) *shop {
 			s.silent(t)
@@ -80,7 +80,7 @@ func exec(t *testing.T, raw *sql.DB, statements ...string) {
 	}
 }
 
-func TestASecondDeploymentOnTheSameRedisIsRefusedByName(t *testing.T) {
+func TestHeartbeat_SecondDeployment_IsRefusedByName(t *testing.T) {
 	r := testservers.NewRedis(t)
 	first := open(t, apptest.MySQL(t), r.Addr())
 	c := first.published(t, 10)

@@ -23,7 +23,7 @@ func (s heldUp) Fill(ctx context.Context, l coupon.Load) error {
 
 // A loader may be held up for as long as a sale lasts, and a day. What it then fills is
 // of a sale whose shards were freed, and nothing would ever free it again.
-func TestALoadingThatArrivesAfterItsSaleWasFreedLeavesNothing(t *testing.T) {
+func TestLateLoading_SaleFreed_LeavesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		late := shuts.Add(coupon.Retention + time.Hour)

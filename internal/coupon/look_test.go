@@ -27,7 +27,7 @@ func storm(look func(i int)) {
 	asking.Wait()
 }
 
-func TestMadeUpIDsCostTheDatabaseNextToNothing(t *testing.T) {
+func TestPageCache_InventedIDs_CostFewQueries(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		before := b.reads.Load()
 		storm(func(int) {
@@ -40,7 +40,7 @@ func TestMadeUpIDsCostTheDatabaseNextToNothing(t *testing.T) {
 	})
 }
 
-func TestAGapIsRememberedForARefresh(t *testing.T) {
+func TestPageCache_Gap_IsCachedUntilRefresh(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		b.put(9, "nine")
 		miss := func() int64 {
@@ -70,7 +70,7 @@ func TestCache_ForgetMissingCoupon_FindsCreatedCoupon(t *testing.T) {
 }
 
 // Clients that leave at once must not leave more reads behind than may be under way.
-func TestReadsOfClientsThatLeaveAreBounded(t *testing.T) {
+func TestPageCache_ClientsLeave_ReadsAreBounded(t *testing.T) {
 	cached(t, time.Second, func(t *testing.T, b *books, c *coupon.Cache) {
 		b.put(1_000_000, "the newest")
 		_, err := c.Get(t.Context(), 1_000_000)
@@ -119,7 +119,7 @@ func TestCache_FirstCallerLeavesQueue_OthersRead(t *testing.T) {
 	})
 }
 
-func TestAPageIsReadOnceARefresh(t *testing.T) {
+func TestPageCache_EachRefresh_ReadsOnce(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		b.put(2, "two")
 		before := b.reads.Load()
@@ -140,7 +140,7 @@ func TestAPageIsReadOnceARefresh(t *testing.T) {
 }
 
 // A read that began before a change must not be kept after it.
-func TestAPageReadBeforeAChangeIsNotKept(t *testing.T) {
+func TestPageCache_ReadBeforeChange_IsNotStored(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		var asking sync.WaitGroup
 		asking.Go(func() { _, _ = c.List(t.Context(), 0, 20) })
@@ -155,7 +155,7 @@ func TestAPageReadBeforeAChangeIsNotKept(t *testing.T) {
 }
 
 // Whoever makes up cursors must not keep those waiting who look at the first page.
-func TestAFloodOfOtherPagesLeavesAPageThatIsKnown(t *testing.T) {
+func TestPageCache_ManyOtherPages_KeepsKnownPage(t *testing.T) {
 	cached(t, 100*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		_, err := c.List(t.Context(), 0, 20)
 		require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-func TestMendingOpensOnlyWhatWasOpen(t *testing.T) {
+func TestRepair_Sale_OpensOnlyOpenSales(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for _, state := range []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused} {
 			before := s.inState(t, state)
@@ -23,7 +23,7 @@ func TestMendingOpensOnlyWhatWasOpen(t *testing.T) {
 	})
 }
 
-func TestMendingWhileOrdersArePlacedLosesNoUnit(t *testing.T) {
+func TestRepair_OrdersInProgress_LosesNoUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		const units, buyers, each = 60, 6, 20
 		c := s.published(t, units)

@@ -94,7 +94,7 @@ func TestPatch_EachState_AllowsOnlyPermittedChanges(t *testing.T) {
 	}
 }
 
-func TestAChangeThatMakesNoCouponIsInvalidAndChangesNothing(t *testing.T) {
+func TestChange_InvalidCoupon_ChangesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 10)
 		for name, change := range map[string]coupon.Change{
@@ -112,7 +112,7 @@ func TestAChangeThatMakesNoCouponIsInvalidAndChangesNothing(t *testing.T) {
 	})
 }
 
-func TestANewCouponIsADraftWhateverTheCallerSays(t *testing.T) {
+func TestCreate_CallerSetsState_IsADraft(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		in := draft(10)
 		in.ID, in.State, in.Left, in.Epoch, in.Shards = 77, coupon.OnSale, 3, 9, 9
@@ -131,7 +131,7 @@ func TestANewCouponIsADraftWhateverTheCallerSays(t *testing.T) {
 	})
 }
 
-func TestPausing(t *testing.T) {
+func TestPause_EachState_PausesOrReportsConflict(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for state, want := range map[coupon.State]error{
 			coupon.Draft: coupon.ErrConflict, coupon.OnSale: nil, coupon.Paused: nil, coupon.Ended: coupon.ErrConflict,

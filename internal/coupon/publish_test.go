@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestPublishingLoadsTheStockAndOpensTheSale(t *testing.T) {
+func TestPublish_Draft_LoadsStockAndOpensSale(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 10)
 		require.ErrorIs(t, c.Admits(during), coupon.ErrNotFound)
@@ -48,7 +48,7 @@ func TestPublishAndReload_CouponEnded_ReturnConflict(t *testing.T) {
 	})
 }
 
-func TestAPausedSaleGoesOnWhereItWas(t *testing.T) {
+func TestPublish_PausedSale_ResumesWhereItWas(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.inState(t, coupon.Paused)
 		_, err := s.Patch(t.Context(), c.ID, coupon.Change{Total: new(int64(15))})
@@ -89,7 +89,7 @@ func (refusing) Change(context.Context, int64, func(*coupon.Coupon) error) (coup
 	return coupon.Coupon{}, errCrash
 }
 
-func TestACrashBetweenTwoStepsLeavesTheSaleClosedUntilAnyInstanceFinishesIt(t *testing.T) {
+func TestPublish_CrashBetweenSteps_AnyInstanceFinishes(t *testing.T) {
 	for name, broken := range map[string]func(p *coupon.Deps){
 		"before the shards": func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, before: errCrash} },
 		"after the shards":  func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, after: errCrash} },
@@ -133,7 +133,7 @@ func TestACrashBetweenTwoStepsLeavesTheSaleClosedUntilAnyInstanceFinishesIt(t *t
 	}
 }
 
-func TestTwoPublishersAtOnceOpenOneEpoch(t *testing.T) {
+func TestPublish_TwoAtOnce_OpenOneEpoch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lock   coupon.Exclusive
 		epochs int64
@@ -213,7 +213,7 @@ func TestPublish_PatchedDuringLoad_ReturnsConflict(t *testing.T) {
 
 // Two are let in, the second dies after its first step: the first must not open an
 // epoch whose shards nobody has loaded.
-func TestAnEpochThatAnotherBeganIsNotOpened(t *testing.T) {
+func TestOpen_EpochOfAnother_IsNotOpened(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 10)
 		_, err := s.with(func(p *coupon.Deps) {
@@ -232,7 +232,7 @@ type mute struct{}
 
 func (mute) AnnounceChange(context.Context, int64) error { return errCrash }
 
-func TestAnAnnouncementThatFailsDoesNotFailTheChange(t *testing.T) {
+func TestChange_AnnouncementFails_Succeeds(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 5)
 		quiet := s.with(func(p *coupon.Deps) { p.Announcer = mute{} })

@@ -11,7 +11,7 @@ import (
 )
 
 // One coupon's trouble does not hide what is wrong with another.
-func TestTheFirstFailureOfEachCouponIsLogged(t *testing.T) {
+func TestRestorer_CouponFailsAgain_LogsFirstFailure(t *testing.T) {
 	var log bytes.Buffer
 	w := restorer{
 		Service: &Service{log: slog.New(slog.NewTextHandler(&log, nil))}, onResult: func(int, error) {}, failing: map[int64]bool{}, again: map[int64]bool{},

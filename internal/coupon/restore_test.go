@@ -92,7 +92,7 @@ func harms(r *servers.Redis) map[string]func(t *testing.T, s *shop, forgotten fu
 	return all
 }
 
-func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
+func TestRestorer_RedisLostData_AnyInstanceRestores(t *testing.T) {
 	r := testservers.NewRedis(t)
 	for name, harm := range harms(r) {
 		for kind, instances := range map[string]int{"one instance": 1, "three that race": 3} {
@@ -127,7 +127,7 @@ func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
 }
 
 // An instance that has found the stock lost and then waits for the exclusion looks again before it loads.
-func TestAnInstanceThatWaitedForAnotherLoadsNothingMore(t *testing.T) {
+func TestRestorer_WaitedForAnother_LoadsNothingMore(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		const instances = 2
@@ -167,7 +167,7 @@ func (s slow) Fill(ctx context.Context, l coupon.Load) error {
 	return s.Shards.Fill(ctx, l)
 }
 
-func TestInstancesThatAreAllLetInRestoreItToo(t *testing.T) {
+func TestRestorer_NoExclusion_EveryInstanceMayRestore(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 30)
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
@@ -216,7 +216,7 @@ func (away) LoadedAll(_ context.Context, all []coupon.Coupon) ([]bool, []error) 
 	return make([]bool, len(all)), slices.Repeat([]error{errors.New("no answer")}, len(all))
 }
 
-func TestWhileAShardIsAwayNothingIsBegun(t *testing.T) {
+func TestRestorer_ShardDown_StartsNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
 		told := make(chan error, 1)
@@ -241,7 +241,7 @@ func TestWhileAShardIsAwayNothingIsBegun(t *testing.T) {
 	})
 }
 
-func TestAPauseWhileTheStockIsLoadedWins(t *testing.T) {
+func TestPause_DuringLoading_Wins(t *testing.T) {
 	for name, step := range map[string]struct {
 		from coupon.State
 		do   func(ctx context.Context, s *coupon.Service, id int64) error

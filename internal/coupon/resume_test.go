@@ -46,7 +46,7 @@ func (s *shop) sold(t *testing.T, users int64) coupon.Coupon {
 	return c
 }
 
-func TestALoadingThatWasCutOffGoesOnWhereItStopped(t *testing.T) {
+func TestLoading_Interrupted_ResumesWhereItStopped(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 20)
 		dying := &paging{Loader: s.deps.Loader, dies: 5}
@@ -71,7 +71,7 @@ func TestALoadingThatWasCutOffGoesOnWhereItStopped(t *testing.T) {
 
 // What comes back while the shards are filled, and between two of them that open, is
 // counted once.
-func TestAShardThatIsLostWhileOthersAreFilledIsFilledAgain(t *testing.T) {
+func TestLoading_ShardLostWhileFilling_IsFilledAgain(t *testing.T) {
 	for name, lost := range map[string]func(p *coupon.Deps, harm func()){
 		"before any is open": func(p *coupon.Deps, harm func()) {
 			p.Shards = patching{p.Shards, harm}
@@ -100,7 +100,7 @@ func TestAShardThatIsLostWhileOthersAreFilledIsFilledAgain(t *testing.T) {
 
 // What came back to an open shard is in no outbox any more: when that shard is lost
 // before its epoch was complete, only a new epoch knows of the unit.
-func TestAShardThatIsLostWhileTheOthersOpenEndsItsEpoch(t *testing.T) {
+func TestLoading_ShardLostWhileOpening_EndsEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 12)
 		user := int64(1)
@@ -180,7 +180,7 @@ func (b blocked) Fill(ctx context.Context, l coupon.Load) error {
 
 // The steps of a loading are bounded, and the loading is not: it takes as long as there
 // are buyers, and others do not wait for it.
-func TestALoadingTakesAsLongAsItTakesWhileOthersAreLoaded(t *testing.T) {
+func TestLoading_SlowCoupon_OthersAreLoaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		large, small := s.published(t, 10), s.published(t, 10)
 		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
@@ -205,7 +205,7 @@ func TestALoadingTakesAsLongAsItTakesWhileOthersAreLoaded(t *testing.T) {
 }
 
 // Two that load at the same time fill the same, and neither hinders the other.
-func TestAnInstanceThatJoinsALoadingNeitherBeginsAnewNorOpensTwice(t *testing.T) {
+func TestLoading_SecondInstance_JoinsAndOpensOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 6)
 		waiting, fill := make(chan bool, 1), make(chan struct{})
@@ -232,7 +232,7 @@ func TestAnInstanceThatJoinsALoadingNeitherBeginsAnewNorOpensTwice(t *testing.T)
 
 // An instance that stood still while another came to the end has an old idea of what is
 // left: what it begins anew on a shard that was lost since, it must not open.
-func TestAnInstanceThatComesTooLateOpensNothing(t *testing.T) {
+func TestLoading_InstanceTooLate_OpensNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 6)
 		waiting, fill := make(chan bool, 1), make(chan struct{})

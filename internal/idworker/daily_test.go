@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestDailyIdsAreUniqueAmongGoroutinesAndInstances(t *testing.T) {
+func TestDailyID_GoroutinesAndInstances_AreUnique(t *testing.T) {
 	mini := miniredis.RunT(t)
 	for name, addr := range map[string]string{
 		"on Redis":               testservers.NewRedis(t).Addr(),
@@ -28,7 +28,7 @@ func TestDailyIdsAreUniqueAmongGoroutinesAndInstances(t *testing.T) {
 	}
 }
 
-func TestADailyIdIsTheServersSecondAndTodaysCount(t *testing.T) {
+func TestDailyID_Next_IsServerSecondAndDailyCount(t *testing.T) {
 	for name, at := range map[string]time.Time{
 		"an ordinary day":         time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC),
 		"the first second":        time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -53,7 +53,7 @@ func TestADailyIdIsTheServersSecondAndTodaysCount(t *testing.T) {
 	}
 }
 
-func TestDailyIdsWorkOnACluster(t *testing.T) {
+func TestDailyID_Cluster_Works(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: testservers.Cluster(t).Addrs(), MaxRetries: -1})
 	defer func() { require.NoError(t, client.Close()) }()
 	id, err := NewDaily(client, "").Next(t.Context())
@@ -63,7 +63,7 @@ func TestDailyIdsWorkOnACluster(t *testing.T) {
 }
 
 // A day's counter goes on where its slot is moved to, and is made nowhere else.
-func TestDailyIdsAreCountedOnWhileTheirSlotIsMoved(t *testing.T) {
+func TestDailyID_SlotMigrating_CountsOn(t *testing.T) {
 	cluster := testservers.Cluster(t)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), MaxRetries: -1})
 	defer func() { require.NoError(t, client.Close()) }()

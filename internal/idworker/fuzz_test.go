@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func FuzzAMarkIsReadAsItWasWrittenOrNamed(f *testing.F) {
+func FuzzMark_AnyMark_RoundTripsOrIsNamed(f *testing.F) {
 	for _, text := range []string{"1795248100708 17", "0 0", "", " ", "x 1", "99999999999999999999 1", "-1"} {
 		f.Add(text)
 	}

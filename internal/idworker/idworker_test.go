@@ -47,7 +47,7 @@ func (p process) snowflake(t testing.TB, o Options) *Snowflake {
 	return w
 }
 
-func TestTwoInstancesNeverShareANumber(t *testing.T) {
+func TestNumbers_TwoInstances_AreDistinct(t *testing.T) {
 	addr := testservers.NewRedis(t).Addr()
 	const instances = 40
 	var mu sync.Mutex
@@ -66,7 +66,7 @@ func TestTwoInstancesNeverShareANumber(t *testing.T) {
 	require.Len(t, numbers, instances)
 }
 
-func TestWhenAllNumbersAreTakenItSaysSo(t *testing.T) {
+func TestNumbers_AllTaken_ReturnsError(t *testing.T) {
 	p := newProcess(t, testservers.NewRedis(t).Addr())
 	holder := newProcess(t, p.client.(*redis.Client).Options().Addr)
 	var leases []*lock.Lease
@@ -88,7 +88,7 @@ func TestWhenAllNumbersAreTakenItSaysSo(t *testing.T) {
 	}
 }
 
-func TestIdsAreUniqueAmongGoroutinesAndInstances(t *testing.T) {
+func TestNext_GoroutinesAndInstances_AreUnique(t *testing.T) {
 	addr := testservers.NewRedis(t).Addr()
 	workers := []*Snowflake{newProcess(t, addr).snowflake(t, Options{}), newProcess(t, addr).snowflake(t, Options{})}
 	next := []func(context.Context) (int64, error){workers[0].Next, workers[1].Next}
@@ -125,7 +125,7 @@ func requireUnique(t *testing.T, next []func(context.Context) (int64, error), go
 	require.Len(t, seen, len(made)*each)
 }
 
-func TestAfterTheNumberIsTakenAwayItRefusesAndThenRecovers(t *testing.T) {
+func TestNext_NumberLost_RefusesThenRecovers(t *testing.T) {
 	for name, take := range map[string]func(context.Context, redis.UniversalClient, string) error{
 		"stolen by another": func(ctx context.Context, c redis.UniversalClient, key string) error {
 			return c.Set(ctx, key, "stranger 1", time.Hour).Err()
@@ -154,7 +154,7 @@ func TestAfterTheNumberIsTakenAwayItRefusesAndThenRecovers(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatWasStoppedMakesNoIdBeyondItsMark(t *testing.T) {
+func TestNext_InstancePaused_StaysBelowMark(t *testing.T) {
 	p := newProcess(t, testservers.NewRedis(t).Addr())
 	w := p.snowflake(t, Options{})
 	s := w.worker.Load()
@@ -165,7 +165,7 @@ func TestAnInstanceThatWasStoppedMakesNoIdBeyondItsMark(t *testing.T) {
 	require.ErrorIs(t, err, ErrLeaseLost)
 }
 
-func TestTheMarkCoversTheFirstId(t *testing.T) {
+func TestMark_FirstID_IsCovered(t *testing.T) {
 	w := newProcess(t, testservers.NewRedis(t).Addr()).snowflake(t, Options{Lease: time.Hour})
 	id, err := w.Next(t.Context())
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestTheMarkCoversTheFirstId(t *testing.T) {
 	require.GreaterOrEqual(t, ms, id>>22+Epoch.UnixMilli())
 }
 
-func TestTheMarkOfALaterHolderIsNotOverwritten(t *testing.T) {
+func TestMark_LaterHolder_IsNotOverwritten(t *testing.T) {
 	m := highWaterMarks{newProcess(t, testservers.NewRedis(t).Addr()).client, defaultPrefix}
 	require.NoError(t, m.write(t.Context(), 7, 1000, 9))
 	require.NoError(t, m.write(t.Context(), 7, 900, 10), "the same or a later holder may lower it")
@@ -184,7 +184,7 @@ func TestTheMarkOfALaterHolderIsNotOverwritten(t *testing.T) {
 	require.EqualValues(t, 900, ms)
 }
 
-func TestTheMarkIsMovedWhileTheNumberIsHeldAndExactAfterClose(t *testing.T) {
+func TestMark_HeldThenClosed_MovesThenIsExact(t *testing.T) {
 	p := newProcess(t, testservers.NewRedis(t).Addr())
 	w := p.snowflake(t, Options{Lease: 600 * time.Millisecond})
 	number, first := w.Number(), w.worker.Load().until.Load()
@@ -208,7 +208,7 @@ func TestTheMarkIsMovedWhileTheNumberIsHeldAndExactAfterClose(t *testing.T) {
 	require.Empty(t, keys, "the number was given back")
 }
 
-func TestAClockBehindTheLastUse(t *testing.T) {
+func TestNext_ClockBehindLastUse_Waits(t *testing.T) {
 	setMarks := func(t *testing.T, p process, ahead time.Duration) int64 {
 		ms := time.Now().Add(ahead).UnixMilli()
 		for n := range int64(Numbers) {
@@ -247,7 +247,7 @@ func TestAClockBehindTheLastUse(t *testing.T) {
 	})
 }
 
-func TestADeadContextMakesNoId(t *testing.T) {
+func TestNext_ContextDone_ReturnsNoID(t *testing.T) {
 	w := newProcess(t, testservers.NewRedis(t).Addr()).snowflake(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -255,7 +255,7 @@ func TestADeadContextMakesNoId(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAnIdThatDoesNotFitIsRefused(t *testing.T) {
+func TestNext_IDOverflows_IsRefused(t *testing.T) {
 	for name, parts := range map[string][2]int64{
 		"before the epoch":      {-1, 1},
 		"after the last second": {1 << 31, 1},

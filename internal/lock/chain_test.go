@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-func TestKeysTakenHandOverHandLeaveNothingBehindInTheContext(t *testing.T) {
+func TestContext_KeysTakenAlternately_DoesNotGrow(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
 		h, err := l.Acquire(context.WithValue(t.Context(), t, "mine"), "0")
 		require.NoError(t, err)

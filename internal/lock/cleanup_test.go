@@ -78,7 +78,7 @@ func TestCleaner_ManyAbandonedAcquires_FreesKeysWithinSecond(t *testing.T) {
 	})
 }
 
-func TestAnAbandonedCallThatArrivesLateIsFreedWithinASecondAndABit(t *testing.T) {
+func TestCleaner_LateAcquisition_IsFreedInAboutASecond(t *testing.T) {
 	for name, away := range map[string]bool{"while others are answered": false, "with the server": true} {
 		t.Run(name, func(t *testing.T) {
 			b := &tardy{after: 8500 * time.Millisecond, away: away}
@@ -110,7 +110,7 @@ func (b *slowToFree) Release(ctx context.Context, key, token string) error {
 
 // The callers that come while a server recovers must find it, and its connections, free: with 256
 // tries at once a sale whose Redis servers had paused for four seconds did not go on minutes later.
-func TestFewTriesToFreeAreUnderWayAtOnceWhateverTheNumberOfKeys(t *testing.T) {
+func TestCleaner_ManyKeys_FewCallsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &slowToFree{tardy: tardy{memory: newMemory(), after: time.Millisecond, begun: time.Now()}}
 		l, err := lock.New(b, lock.Options{Lease: 30 * second, Logger: slog.New(slog.DiscardHandler)})
@@ -129,7 +129,7 @@ func TestFewTriesToFreeAreUnderWayAtOnceWhateverTheNumberOfKeys(t *testing.T) {
 	})
 }
 
-func TestTriesToFreeAreFewAndEndWithTheLease(t *testing.T) {
+func TestCleaner_ServerSilent_TriesFewTimesUntilLeaseEnds(t *testing.T) {
 	b := &tardy{after: time.Hour}
 	inTardyBubble(t, b, lock.Options{}, 5000, func(t *testing.T, _ *lock.Locker) {
 		time.Sleep(31 * second)
@@ -141,7 +141,7 @@ func TestTriesToFreeAreFewAndEndWithTheLease(t *testing.T) {
 	})
 }
 
-func TestAKeyThatCannotBeFreedIsCounted(t *testing.T) {
+func TestCleaner_KeyCannotBeFreed_IsCounted(t *testing.T) {
 	var notFreed atomic.Int32
 	o := lock.Options{Hooks: lock.Hooks{NotFreed: func() { notFreed.Add(1) }}}
 	b := &tardy{after: time.Hour, away: true}
@@ -154,7 +154,7 @@ func TestAKeyThatCannotBeFreedIsCounted(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsASecondAtMostForAbandonedKeys(t *testing.T) {
+func TestClose_AbandonedKeys_WaitsASecondAtMost(t *testing.T) {
 	b := &tardy{after: time.Hour}
 	inTardyBubble(t, b, lock.Options{}, 10, func(t *testing.T, l *lock.Locker) {
 		began := time.Now()

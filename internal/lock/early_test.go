@@ -20,7 +20,7 @@ func (e early) Acquire(ctx context.Context, _, _ string, _ time.Duration) (lock.
 	return lock.Grant{}, errNetwork
 }
 
-func TestACallThatEndsWithTheWaitIsTheEndOfTheWait(t *testing.T) {
+func TestAcquire_CallEndsWithWait_ReturnsWaitError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := lock.New(early{newMemory()}, lock.Options{Lease: time.Minute, Timeout: time.Minute})
 		require.NoError(t, err)

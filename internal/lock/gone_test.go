@@ -24,7 +24,7 @@ func (b telling) Acquire(ctx context.Context, key, token string, lease time.Dura
 	return g, err
 }
 
-func TestALossThatTheBackendTellsOfEndsTheLeaseAtOnce(t *testing.T) {
+func TestNotifier_LossReported_EndsLeaseAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone, tell := context.WithCancel(context.Background())
 		m := newMemory()

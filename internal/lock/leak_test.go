@@ -12,7 +12,7 @@ import (
 )
 
 // Not parallel: it measures the memory of the process.
-func TestAHundredThousandAcquisitionsLeaveNoMemory(t *testing.T) {
+func TestAcquire_HundredThousandTimes_KeepsMemory(t *testing.T) {
 	l, err := lock.New(newMemory(), lock.Options{Lease: time.Minute})
 	require.NoError(t, err)
 	take := func(from, to int) {

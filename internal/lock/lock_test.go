@@ -46,7 +46,7 @@ func acquire(t *testing.T, l *lock.Locker, key string, opts ...lock.Option) *loc
 	return h
 }
 
-func TestARenewalIsDueAtEachThirdOfTheLease(t *testing.T) {
+func TestRenewal_Schedule_IsEachThirdOfLease(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, m *memory) {
 		h := acquire(t, l, "a")
 		for n := 1; n <= 6; n++ {
@@ -83,7 +83,7 @@ func TestLease_RenewalFails_ReportsLossBeforeExpiry(t *testing.T) {
 	})
 }
 
-func TestErrorsThatEndWithinTheLeaseAreSurvived(t *testing.T) {
+func TestRenewal_ErrorsWithinLease_AreSurvived(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, m *memory) {
 		h := acquire(t, l, "a")
 		m.mu.Lock()
@@ -110,7 +110,7 @@ func (s stuck) Renew(context.Context, string, string, time.Duration) error {
 	return errNetwork
 }
 
-func TestARenewalThatHangsDelaysNeitherTheNewsNorTheOthers(t *testing.T) {
+func TestRenewal_OneHangs_DelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stuck{newMemory(), make(chan struct{})}
 		l, err := lock.New(s, lock.Options{Lease: 30 * second, Logger: slog.New(slog.DiscardHandler)})
@@ -129,7 +129,7 @@ func TestARenewalThatHangsDelaysNeitherTheNewsNorTheOthers(t *testing.T) {
 	})
 }
 
-func TestTheWaitEndsExactlyWithItsBudget(t *testing.T) {
+func TestAcquire_Wait_EndsWithItsBudget(t *testing.T) {
 	inBubble(t, lock.Options{Wait: 3 * second}, func(t *testing.T, l *lock.Locker, m *memory) {
 		_, err := m.Acquire(t.Context(), "a", "stranger", time.Hour)
 		require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestTheWaitEndsExactlyWithItsBudget(t *testing.T) {
 	})
 }
 
-func TestAWaiterSleepsNoLongerThanTheOthersLease(t *testing.T) {
+func TestAcquire_HolderDies_SleepsAtMostItsLease(t *testing.T) {
 	o := lock.Options{Wait: time.Minute, Poll: time.Hour}
 	inBubble(t, o, func(t *testing.T, l *lock.Locker, m *memory) {
 		_, err := m.Acquire(t.Context(), "a", "stranger", 10*second)
@@ -155,7 +155,7 @@ func TestAWaiterSleepsNoLongerThanTheOthersLease(t *testing.T) {
 	})
 }
 
-func TestTheCauseOfTheCallersContextIsNamed(t *testing.T) {
+func TestAcquire_ContextCancelled_NamesItsCause(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errNetwork)
@@ -166,7 +166,7 @@ func TestTheCauseOfTheCallersContextIsNamed(t *testing.T) {
 	})
 }
 
-func TestAServerErrorIsUnavailableAndWhatItMayHaveLeftIsSwept(t *testing.T) {
+func TestAcquire_ServerError_IsUnavailableAndCleanedUp(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, m *memory) {
 		m.broken = func(call string) error {
 			if call == "acquire" {
@@ -184,7 +184,7 @@ func TestAServerErrorIsUnavailableAndWhatItMayHaveLeftIsSwept(t *testing.T) {
 	})
 }
 
-func TestAReleaseThatFailedMayBeRepeated(t *testing.T) {
+func TestRelease_Failed_CanBeRepeated(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, m *memory) {
 		h := acquire(t, l, "a")
 		m.broken = func(string) error { return errNetwork }
@@ -195,7 +195,7 @@ func TestAReleaseThatFailedMayBeRepeated(t *testing.T) {
 	})
 }
 
-func TestHooksAreToldWhatHappened(t *testing.T) {
+func TestHooks_EachEvent_AreCalled(t *testing.T) {
 	var waited, held time.Duration
 	var tried int
 	o := lock.Options{Wait: time.Minute, Poll: second, Hooks: lock.Hooks{
@@ -212,13 +212,13 @@ func TestHooksAreToldWhatHappened(t *testing.T) {
 	})
 }
 
-func TestABackendThatCannotRaiseSaysSo(t *testing.T) {
+func TestAdvanceFence_BackendCannot_ReturnsUnsupported(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
 		require.ErrorIs(t, l.Raise(t.Context(), "a", 1), errors.ErrUnsupported)
 	})
 }
 
-func TestCloseWaitsForAHolderAtMostUntilItsLeaseHasRunOut(t *testing.T) {
+func TestClose_HolderStays_WaitsAtMostItsLease(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, m *memory) {
 		h := acquire(t, l, "a")
 		began := time.Now()
@@ -229,7 +229,7 @@ func TestCloseWaitsForAHolderAtMostUntilItsLeaseHasRunOut(t *testing.T) {
 	})
 }
 
-func TestManyLeasesAreKeptByOneGoroutine(t *testing.T) {
+func TestRenewals_ManyLeases_UseOneGoroutine(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, m *memory) {
 		var leases []*lock.Lease
 		for i := range 200 {

@@ -34,7 +34,7 @@ func (l slowLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestAllHoldersHearOfALossBeforeAnythingIsLoggedOrCounted(t *testing.T) {
+func TestLoss_ManyHolders_AllHearBeforeLogging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, counted := newMemory(), 0 // by one goroutine
 		l, err := lock.New(m, lock.Options{
@@ -62,7 +62,7 @@ func TestAllHoldersHearOfALossBeforeAnythingIsLoggedOrCounted(t *testing.T) {
 	})
 }
 
-func TestASlowLogOfLossesDelaysNoOtherNews(t *testing.T) {
+func TestLoss_SlowLog_DelaysNoOtherHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		l, err := lock.New(m, lock.Options{Lease: 30 * second, Logger: slog.New(slowLog{slog.DiscardHandler, 10 * second})})
@@ -83,7 +83,7 @@ func TestASlowLogOfLossesDelaysNoOtherNews(t *testing.T) {
 	})
 }
 
-func TestTheFirstReleaseAfterALossSaysSo(t *testing.T) {
+func TestRelease_FirstAfterLoss_ReturnsError(t *testing.T) {
 	for name, broken := range map[string]error{
 		"while the server still has the key": nil, "while the server is away": errNetwork,
 	} {

@@ -92,7 +92,7 @@ func waits(ctx context.Context, l *lock.Locker) <-chan answer {
 	return got
 }
 
-func TestAKeyIsPassedToTheFirstInTheQueueInOneCall(t *testing.T) {
+func TestHandoff_Queue_TakesOneCallToTheFirst(t *testing.T) {
 	p := &passing{}
 	whilePassing(t, p, func(t *testing.T, _ *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		require.NoError(t, first.Release(t.Context()))
@@ -109,7 +109,7 @@ func TestAKeyIsPassedToTheFirstInTheQueueInOneCall(t *testing.T) {
 	})
 }
 
-func TestThoseInTheQueueArePassedTheKeyInTurn(t *testing.T) {
+func TestHandoff_SeveralWaiters_AreServedInTurn(t *testing.T) {
 	p := &passing{}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		third := waits(t.Context(), l)
@@ -142,7 +142,7 @@ func TestPass_ReplyLost_IsRepeated(t *testing.T) {
 	})
 }
 
-func TestAPassThatIsNeverAnsweredIsNoRelease(t *testing.T) {
+func TestHandoff_NoAnswer_IsNotARelease(t *testing.T) {
 	p := &passing{before: func(int) error { return errNetwork }}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		third := waits(t.Context(), l)
@@ -157,7 +157,7 @@ func TestAPassThatIsNeverAnsweredIsNoRelease(t *testing.T) {
 	})
 }
 
-func TestAPassThatWorkedAndIsNeverAnsweredIsFoundByTheNext(t *testing.T) {
+func TestHandoff_DoneButNoAnswer_IsFoundByTheNext(t *testing.T) {
 	p := &passing{after: func(int) error { return errNetwork }}
 	whilePassing(t, p, func(t *testing.T, _ *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		require.ErrorIs(t, first.Release(t.Context()), lock.ErrUnavailable)
@@ -169,7 +169,7 @@ func TestAPassThatWorkedAndIsNeverAnsweredIsFoundByTheNext(t *testing.T) {
 	})
 }
 
-func TestAPassThatArrivesLateIsUndone(t *testing.T) {
+func TestHandoff_Late_IsUndone(t *testing.T) {
 	p := &passing{before: func(int) error { return errNetwork }}
 	whilePassing(t, p, func(t *testing.T, _ *lock.Locker, first *lock.Lease, second <-chan answer, giveUp func()) {
 		token := p.keys["a"].token
@@ -184,7 +184,7 @@ func TestAPassThatArrivesLateIsUndone(t *testing.T) {
 	})
 }
 
-func TestAPassThatArrivesLateAtACallerThatGaveUpIsUndone(t *testing.T) {
+func TestHandoff_LateAndWaiterGone_IsUndone(t *testing.T) {
 	p := &passing{before: func(int) error { time.Sleep(100 * time.Millisecond); return errNetwork }}
 	whilePassing(t, p, func(t *testing.T, _ *lock.Locker, first *lock.Lease, second <-chan answer, giveUp func()) {
 		token := p.keys["a"].token
@@ -202,7 +202,7 @@ func TestAPassThatArrivesLateAtACallerThatGaveUpIsUndone(t *testing.T) {
 	})
 }
 
-func TestACallerThatGivesUpWhileItIsPassedTheKeyReturnsAtOnceAndLeavesNothing(t *testing.T) {
+func TestHandoff_WaiterGivesUp_ReturnsAtOnceAndLeavesNothing(t *testing.T) {
 	p := &passing{before: func(int) error { time.Sleep(500 * time.Millisecond); return nil }}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, giveUp func()) {
 		third := waits(t.Context(), l)
@@ -220,7 +220,7 @@ func TestACallerThatGivesUpWhileItIsPassedTheKeyReturnsAtOnceAndLeavesNothing(t 
 	})
 }
 
-func TestAKeyThatIsPassedAfterItsLeaseIsNotHeld(t *testing.T) {
+func TestHandoff_AfterLease_IsNotHeld(t *testing.T) {
 	p := &passing{before: func(n int) error { time.Sleep(950 * time.Millisecond); return nil }}
 	synctest.Test(t, func(t *testing.T) {
 		p.memory = newMemory()
@@ -240,7 +240,7 @@ func TestAKeyThatIsPassedAfterItsLeaseIsNotHeld(t *testing.T) {
 	})
 }
 
-func TestAKeyThatCannotBePassedIsReleased(t *testing.T) {
+func TestHandoff_Unsupported_ReleasesKey(t *testing.T) {
 	for name, p := range map[string]*passing{
 		"at once":                  {before: func(int) error { return errors.ErrUnsupported }},
 		"after an answer was lost": {after: func(n int) error { return [...]error{nil, errNetwork, errors.ErrUnsupported}[n] }},
@@ -272,7 +272,7 @@ func TestPass_LeaseLost_ReportsLossAndReacquires(t *testing.T) {
 	})
 }
 
-func TestAKeyThatOtherProcessesWaitForIsFreedForThemNowAndThen(t *testing.T) {
+func TestHandoff_OtherProcessesWait_FreesKeyRegularly(t *testing.T) {
 	p := &passing{awaited: true}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		h := first
@@ -297,7 +297,7 @@ func TestAKeyThatOtherProcessesWaitForIsFreedForThemNowAndThen(t *testing.T) {
 	})
 }
 
-func TestAKeyThatCouldNotBePassedIsPassedAsOftenAgain(t *testing.T) {
+func TestHandoff_OftenUnsupported_IsTriedAgain(t *testing.T) {
 	p := &passing{awaited: true, before: func(n int) error {
 		if n == 10 {
 			return errors.ErrUnsupported
@@ -317,7 +317,7 @@ func TestAKeyThatCouldNotBePassedIsPassedAsOftenAgain(t *testing.T) {
 	})
 }
 
-func TestAKeyThatNoOtherProcessWaitsForIsPassedOnForEver(t *testing.T) {
+func TestHandoff_NoOtherProcessWaits_NeverFreesKey(t *testing.T) {
 	p := &passing{}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		h := first
@@ -332,7 +332,7 @@ func TestAKeyThatNoOtherProcessWaitsForIsPassedOnForEver(t *testing.T) {
 	})
 }
 
-func TestAKeyThatIsPassedWhileTheLockerIsClosedIsFreed(t *testing.T) {
+func TestHandoff_LockerCloses_FreesKey(t *testing.T) {
 	p := &passing{before: func(int) error { time.Sleep(500 * time.Millisecond); return nil }}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		released := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 // These look inside the queue, because what they are about happens in the moment
 // between two locks of its mutex.
 
-func TestEveryWaiterOfTheQueueIsServedInTurn(t *testing.T) {
+func TestQueue_EveryWaiter_IsServedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
 		require.True(t, q.tryEnter("a"))
@@ -33,7 +33,7 @@ func TestEveryWaiterOfTheQueueIsServedInTurn(t *testing.T) {
 	})
 }
 
-func TestATurnThatComesAsItsWaiterGivesUpIsPassedOn(t *testing.T) {
+func TestQueue_TurnAsWaiterGivesUp_GoesToTheNext(t *testing.T) {
 	for range 200 {
 		q := newQueue()
 		require.True(t, q.tryEnter("a"))
@@ -61,7 +61,7 @@ type never struct{ Backend }
 
 func (never) Release(context.Context, string, string) error { return ErrNotHeld }
 
-func TestAPassThatComesAsItsCallerGivesUpIsUndone(t *testing.T) {
+func TestQueue_HandoffAsCallerGivesUp_IsUndone(t *testing.T) {
 	undone := 0
 	for range 200 {
 		l, err := New(never{}, Options{Lease: time.Minute, Wait: time.Minute})
@@ -91,7 +91,7 @@ func TestAPassThatComesAsItsCallerGivesUpIsUndone(t *testing.T) {
 	require.Positive(t, undone)
 }
 
-func TestAWaiterThatGaveUpIsPassedOver(t *testing.T) {
+func TestQueue_WaiterGaveUp_IsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
 		require.True(t, q.tryEnter("a"))

@@ -35,7 +35,7 @@ func (s slow) Renew(ctx context.Context, key, token string, lease time.Duration)
 	return s.memory.Renew(ctx, key, token, lease)
 }
 
-func TestTheEndOfALeaseIsReckonedFromTheStartOfTheCallThatGaveIt(t *testing.T) {
+func TestLease_End_CountsFromTheStartOfTheCall(t *testing.T) {
 	for name, tc := range map[string]struct {
 		s     slow
 		began time.Duration // of the last call that the server granted
@@ -61,7 +61,7 @@ func TestTheEndOfALeaseIsReckonedFromTheStartOfTheCallThatGaveIt(t *testing.T) {
 	}
 }
 
-func TestALeaseWhoseGrantCameLateIsRenewedSoonerAndEndsAMarginEarly(t *testing.T) {
+func TestGrant_Late_IsRenewedSoonerAndEndsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slow{memory: newMemory(), acquire: 5 * second}
 		s.renews = 1 // every renewal fails
@@ -75,7 +75,7 @@ func TestALeaseWhoseGrantCameLateIsRenewedSoonerAndEndsAMarginEarly(t *testing.T
 	})
 }
 
-func TestAGrantThatComesAfterTheDeadlineIsNone(t *testing.T) {
+func TestGrant_AfterDeadline_IsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slow{memory: newMemory(), acquire: 2 * second}
 		l, err := lock.New(s, lock.Options{Lease: time.Hour, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
@@ -90,7 +90,7 @@ func TestAGrantThatComesAfterTheDeadlineIsNone(t *testing.T) {
 	})
 }
 
-func TestAGrantThatTookAsLongAsItsLeaseIsNone(t *testing.T) {
+func TestGrant_AsLateAsItsLease_IsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slow{memory: newMemory(), acquire: 10 * second}
 		l, err := lock.New(s, lock.Options{Lease: 10 * second, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
@@ -101,7 +101,7 @@ func TestAGrantThatTookAsLongAsItsLeaseIsNone(t *testing.T) {
 	})
 }
 
-func TestAShortWaitCutsNoCallShort(t *testing.T) {
+func TestAcquire_ShortWait_LetsCallFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slow{memory: newMemory(), acquire: 30 * time.Millisecond}
 		l, err := lock.New(s, lock.Options{Lease: 30 * second, Logger: slog.New(slog.DiscardHandler)})

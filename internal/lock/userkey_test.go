@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-func TestAUserKeyIsReadAsItWasWritten(t *testing.T) {
+func TestUserKey_AnyID_RoundTrips(t *testing.T) {
 	for _, id := range []int64{1, 42, math.MaxInt64} {
 		got, ok := lock.UserOf(lock.UserKey(id))
 		require.True(t, ok)

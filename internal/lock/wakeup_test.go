@@ -18,7 +18,7 @@ func (d deaf) Subscribe(ctx context.Context, key, token string) (<-chan struct{}
 	return make(chan struct{}), func() {}, d.Release(ctx, key, "stranger")
 }
 
-func TestAReleaseBeforeTheSubscriptionIsNotMissed(t *testing.T) {
+func TestSubscribe_ReleaseBefore_IsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		l, err := lock.New(deaf{m}, lock.Options{Lease: time.Hour, Wait: time.Hour, Poll: time.Hour})

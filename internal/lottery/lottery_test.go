@@ -92,7 +92,7 @@ func users(n int) []int64 {
 	return all
 }
 
-func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
+func TestLottery_Winners_HaveTheSmallestRanks(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) {
 		c := s.Sell(t, 2*shards, 1)
 		here, elsewhere := s.drawing("here"), s.drawing("elsewhere")
@@ -155,7 +155,7 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 	})
 }
 
-func TestADrawOfFewerTicketsThanUnitsServesAll(t *testing.T) {
+func TestDraw_FewerTicketsThanUnits_ServesAll(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) {
 		c := s.Sell(t, 2*shards, 1)
 		here := s.drawing("here")
@@ -170,12 +170,12 @@ func TestADrawOfFewerTicketsThanUnitsServesAll(t *testing.T) {
 }
 
 // The same users are drawn, whichever of several instances draws, and however often.
-func TestSeveralInstancesDrawAtOnce(t *testing.T) {
+func TestDraw_SeveralInstances_DrawOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) { drawnByThree(t, s, 120, 5*shards) })
 }
 
 // While there are units for all of them, many winners are queued at once.
-func TestManyWinnersAreDrawnBySeveralInstances(t *testing.T) {
+func TestDraw_ManyWinners_AreServedBySeveralInstances(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) { drawnByThree(t, s, 300, 65*shards) })
 }
 
@@ -264,7 +264,7 @@ func TestRunDraws_PassFails_ReportsTheError(t *testing.T) {
 }
 
 // A ticket that an instance has seen is not told from memory when its sale may be in the archive.
-func TestATicketIsForgottenWithItsSale(t *testing.T) {
+func TestTicket_SaleEnds_IsDeleted(t *testing.T) {
 	s := open(t)
 	c := s.Sell(t, shards, 1)
 	here := s.drawing("here")
@@ -282,7 +282,7 @@ func TestATicketIsForgottenWithItsSale(t *testing.T) {
 }
 
 // The draw queues the orders again that were lost with Redis: the tickets are in the database.
-func TestADrawOutlivesTheLossOfRedis(t *testing.T) {
+func TestDraw_RedisLost_Survives(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) {
 		c := s.Sell(t, 2*shards, 1)
 		here := s.drawing("here")
@@ -300,7 +300,7 @@ func TestADrawOutlivesTheLossOfRedis(t *testing.T) {
 }
 
 // A database that is set back while tickets are drawn has other rows than it had, and may have other tickets.
-func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
+func TestDraw_DatabaseDiffersFromRedis_FollowsDatabase(t *testing.T) {
 	for name, lost := range map[string][]string{
 		"rows are lost":           {"DELETE FROM orders", "UPDATE coupons SET stock = total", "UPDATE lottery_draws SET decided_ranks = 0"},
 		"so is that it has begun": {"DELETE FROM orders", "UPDATE coupons SET stock = total", "UPDATE lottery_draws SET begun_at = NULL, decided_ranks = 0"},
@@ -349,7 +349,7 @@ func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
 }
 
 // A full queue is waited for: who comes next in the draw may not be passed over.
-func TestADrawWaitsForAFullQueue(t *testing.T) {
+func TestDraw_QueueFull_Waits(t *testing.T) {
 	s := open(t)
 	c := s.Sell(t, 5*shards, 1)
 	here := s.drawing("here", func(p *order.Deps) { p.QueueCapacity = 1 })
@@ -386,7 +386,7 @@ func TestRunDraw_PausedSaleEnds_DrawsNone(t *testing.T) {
 }
 
 // The draw begins while tickets are given: each that was given takes part.
-func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
+func TestTicket_EveryIssued_TakesPart(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) {
 		c := s.Sell(t, 1000, 1)
 		here := s.drawing("here")
@@ -452,7 +452,7 @@ func TestLotteryAudit_VoidRequest_CountsNonePassedOver(t *testing.T) {
 }
 
 // An audit notices who was passed over, who was not drawn and has an order, and a ticket from after the draw.
-func TestAnAuditNoticesADrawThatDidNotGoByTheRanks(t *testing.T) {
+func TestAudit_DrawIgnoredRanks_ReportsViolation(t *testing.T) {
 	for name, break_ := range map[string]string{
 		"passed over":        "UPDATE lottery_draws SET seed = REVERSE(seed)",
 		"a ticket too many":  "INSERT INTO lottery_entrants VALUES (1, 99, 99, 'r99', UTC_TIMESTAMP())",

@@ -49,7 +49,7 @@ func TestAdmission_AnyStepFails_ReleasesPermit(t *testing.T) {
 
 // A crowd comes to an instance that makes four orders at once and lets four wait. Each
 // asks until it is told something final.
-func TestACrowdThatIsRefusedAndComesBackGetsExactlyTheStock(t *testing.T) {
+func TestPlace_RefusedBuyersReturn_SellsExactlyTheStock(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		const units, buyers = 40, 120
 		c := s.sell(t, units, 1)
@@ -91,7 +91,7 @@ func TestACrowdThatIsRefusedAndComesBackGetsExactlyTheStock(t *testing.T) {
 }
 
 // Nothing was taken for a client that went away while it waited.
-func TestABuyerWhoGoesWhileItWaitsHasTakenNothing(t *testing.T) {
+func TestPlace_BuyerLeavesWhileWaiting_TakesNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 2, 1)
 	one := admission.New(admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: patient})

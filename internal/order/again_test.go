@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestTheSameKeyGetsTheSameOrder(t *testing.T) {
+func TestIdempotencyKey_Repeated_ReturnsSameOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for name, between := range map[string]func(t *testing.T, c coupon.Coupon, o order.Order){
 			"at once": func(*testing.T, coupon.Coupon, order.Order) {},
@@ -56,7 +56,7 @@ func TestTheSameKeyGetsTheSameOrder(t *testing.T) {
 	})
 }
 
-func TestTheSameKeyAtTheSameTimeMakesOneOrder(t *testing.T) {
+func TestIdempotencyKey_Concurrent_MakesOneOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for _, limit := range []int{1, 3} {
 			c := s.sell(t, 40, limit)
@@ -75,7 +75,7 @@ func TestTheSameKeyAtTheSameTimeMakesOneOrder(t *testing.T) {
 }
 
 // A lock that lets everybody in changes nothing of it: the request id is unique.
-func TestTheSameKeyMakesOneOrderWithoutALockToo(t *testing.T) {
+func TestIdempotencyKey_NoLock_MakesOneOrder(t *testing.T) {
 	s := open(t)
 	instance := s.with(func(p *order.Deps) { p.Locker = admitAll{} })
 	for _, limit := range []int{1, 3} {
@@ -95,7 +95,7 @@ func TestTheSameKeyMakesOneOrderWithoutALockToo(t *testing.T) {
 	}
 }
 
-func TestAKeyBelongsToOneRequest(t *testing.T) {
+func TestIdempotencyKey_OtherRequest_IsRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c, other := s.sell(t, 2, 1), s.sell(t, 2, 1)
 		o := s.buy(t, c, 7, "k")
@@ -115,7 +115,7 @@ func TestAKeyBelongsToOneRequest(t *testing.T) {
 	})
 }
 
-func TestTheSameKeyForTwoCouponsAtOnceBuysOneOfThem(t *testing.T) {
+func TestIdempotencyKey_TwoCouponsAtOnce_BuysOne(t *testing.T) {
 	s := open(t)
 	c := []coupon.Coupon{s.sell(t, 9, 1), s.sell(t, 9, 1)}
 	all := together(16, func(i int) (order.Order, error) { return s.Place(t.Context(), wish(c[i%2], 7, "k")) })
@@ -135,7 +135,7 @@ func TestTheSameKeyForTwoCouponsAtOnceBuysOneOfThem(t *testing.T) {
 
 // A database that was set back lacks an order that Redis still knows. Until the epoch ends the
 // request is not refused for ever, but to be asked again.
-func TestARequestWhoseOrderWasLostWithTheDatabaseMayBeAskedAgain(t *testing.T) {
+func TestPlace_OrderLostWithDatabase_CanBeRepeated(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 5, 1)
 	o := s.buy(t, c, 7, "k")

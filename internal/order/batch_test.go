@@ -95,7 +95,7 @@ func (w *crowd) serve() {
 func unaltered(*order.Deps) {}
 
 // An order of a batch has the outcome that it would have by itself.
-func TestInABatchEveryOrderHasTheOutcomeThatItHasAlone(t *testing.T) {
+func TestBatch_EachMember_HasItsIndividualOutcome(t *testing.T) {
 	const limited, unaccounted, ahead, locked, gone = 1, 2, 3, 4, 5
 	s := open(t)
 	c, scarce, lent := s.sell(t, 40, 1), s.sell(t, 1, 1), s.sell(t, 1, 1)
@@ -156,7 +156,7 @@ func TestInABatchEveryOrderHasTheOutcomeThatItHasAlone(t *testing.T) {
 }
 
 // A lost reply is lost for each order of the batch, and no order gets a wrong answer.
-func TestALostReplyIsLostForTheWholeBatch(t *testing.T) {
+func TestBatch_ReplyLost_IsLostForAllMembers(t *testing.T) {
 	s := open(t)
 	const users = 6
 	for step, tc := range map[string]struct {
@@ -207,7 +207,7 @@ func TestALostReplyIsLostForTheWholeBatch(t *testing.T) {
 }
 
 // A request may have had an order before the stock was loaded again: its unit is not that of the hold.
-func TestTheHoldOfARequestWithAnOrderOfAnEarlierEpochGoesBack(t *testing.T) {
+func TestBatch_OrderOfEarlierEpoch_GivesHoldBack(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 40, 2)
 		before, err := s.with(unaltered).Place(t.Context(), wish(c, 7, "k"))
@@ -221,7 +221,7 @@ func TestTheHoldOfARequestWithAnOrderOfAnEarlierEpochGoesBack(t *testing.T) {
 }
 
 // The fate of a batch is decided while its locks are held.
-func TestTheOutcomeIsKnownBeforeALockIsReleased(t *testing.T) {
+func TestBatch_Outcome_IsKnownBeforeUnlock(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 40, 1)
 		f := failing("after commit")
@@ -234,7 +234,7 @@ func TestTheOutcomeIsKnownBeforeALockIsReleased(t *testing.T) {
 	})
 }
 
-func TestABatchIsNoLargerThanItMayBe(t *testing.T) {
+func TestBatch_ManyRequests_KeepsToItsSize(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	w := s.crowd(t, func(p *order.Deps) { p.BatchSize = 3 })
@@ -264,7 +264,7 @@ func (g turnstile) Reserve(ctx context.Context, requests []order.ReserveRequest)
 	return g.Shards.Reserve(ctx, requests)
 }
 
-func TestASecondBatchBeginsWhenAsManyWaitAsAreUnderWay(t *testing.T) {
+func TestBatch_EnoughWaiting_StartsASecond(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	gate := turnstile{sizes: make(chan int, 40), passes: make(chan chan struct{}, 40)}
@@ -314,7 +314,7 @@ func TestASecondBatchBeginsWhenAsManyWaitAsAreUnderWay(t *testing.T) {
 	require.Eventually(t, func() bool { return w.BatchWorkers() == 0 }, patient, time.Millisecond)
 }
 
-func TestARequestWhoseTimeRunsOutWhileItWaitsGoesAlone(t *testing.T) {
+func TestBatch_WaitingRequestExpires_IsPlacedIndividually(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	// It may share a batch for 200 ms, and has ten seconds more to be made.
@@ -331,7 +331,7 @@ func TestARequestWhoseTimeRunsOutWhileItWaitsGoesAlone(t *testing.T) {
 }
 
 // However long the workers are kept busy: it has no timer of its own.
-func TestARequestThatWaitsForABatchHearsWhenItsTimeIsOver(t *testing.T) {
+func TestBatch_WaitingRequestTimesOut_IsAnswered(t *testing.T) {
 	const takes = 4 * time.Second // a quarter of it is left for the cleanups
 	s := open(t)
 	c := s.sell(t, 40, 1)
@@ -356,7 +356,7 @@ func TestARequestThatWaitsForABatchHearsWhenItsTimeIsOver(t *testing.T) {
 }
 
 // It would end the time of the others.
-func TestARequestWithLittleTimeLeftGoesAlone(t *testing.T) {
+func TestBatch_LittleTimeLeft_IsPlacedIndividually(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	w := s.crowd(t, unaltered)

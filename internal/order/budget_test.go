@@ -42,7 +42,7 @@ func (slow) Place(ctx context.Context, all []*order.Attempt) {
 
 func (slow) Held(int64) bool { return false }
 
-func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
+func TestPlace_Budget_AnswersInTime(t *testing.T) {
 	s := open(t)
 	for name, commit := range map[string]order.Committer{"after a failed commit": silent{}, "after a late one": slow{}} {
 		t.Run(name, func(t *testing.T) {

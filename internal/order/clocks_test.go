@@ -26,7 +26,7 @@ func (s *shop) wrong(t *testing.T, by time.Duration) func() time.Time {
 }
 
 // Ages are counted by one time in the whole fleet, whatever the machines believe.
-func TestAnInstanceWithAWrongClockVoidsAndExpiresNothing(t *testing.T) {
+func TestWrongClock_Orders_AreNotVoidedOrExpired(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for _, by := range []time.Duration{31 * time.Second, maxAge + time.Second, time.Hour, -time.Hour} {
 			c := s.sell(t, shards, 1)
@@ -53,7 +53,7 @@ func TestAnInstanceWithAWrongClockVoidsAndExpiresNothing(t *testing.T) {
 }
 
 // A sale begins and ends at the same moment on every instance.
-func TestAnInstanceWithAWrongClockOpensNoSaleEarly(t *testing.T) {
+func TestWrongClock_SaleNotStarted_StaysClosed(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	begins := time.Now().Add(10 * time.Second)

@@ -16,7 +16,7 @@ import (
 
 // While the outcome of a commit is unknown, the buyer can poll the order. Its lock and its hold stay, and no other
 // user gets the unit.
-func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
+func TestDoubt_DatabaseDown_Stays(t *testing.T) {
 	s := open(t)
 	for name, tc := range map[string]struct {
 		commit string
@@ -67,7 +67,7 @@ func (hidden) ByRequest(context.Context, string, int64) (order.Order, error) {
 }
 
 // That Redis does not answer says nothing about the order: not found would be a lie.
-func TestATicketThatCannotBeReadIsNotAnOrderThatDoesNotExist(t *testing.T) {
+func TestDoubt_Unreadable_IsNotReportedAsNotFound(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	o, err := s.with(failing("before commit", "before void").into).Place(t.Context(), wish(c, 7, "k"))
@@ -79,7 +79,7 @@ func TestATicketThatCannotBeReadIsNotAnOrderThatDoesNotExist(t *testing.T) {
 
 // Redis forgot the request, so the repeated one held a second unit under another id,
 // and then the first order could not be read. The ticket leads to that order.
-func TestATicketLeadsToTheOrderThatTheRequestHadFromBefore(t *testing.T) {
+func TestDoubt_RequestHadAnOrder_FindsIt(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 3)
 	first := s.buy(t, c, 7, "k")
@@ -96,7 +96,7 @@ func TestATicketLeadsToTheOrderThatTheRequestHadFromBefore(t *testing.T) {
 }
 
 // The shards were loaded again, so there is no hold that the reconciler would find.
-func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
+func TestDoubt_HoldGone_Ends(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	o, err := s.with(failing("before commit", "before void").into).Place(t.Context(), wish(c, 7, "k"))
@@ -120,7 +120,7 @@ func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
 }
 
 // The reconciler was faster: an order that it gave up can never be sold.
-func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
+func TestDoubt_RequestAbandoned_NeverBecomesAnOrder(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	f := &faults{plan: map[string]func(){"after reserve": func() {
@@ -142,7 +142,7 @@ func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
 	s.atRest(t, c, 1)
 }
 
-func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
+func TestPlace_TwoRequestsWithOneID_ShareNoOrder(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 2)
 	first := s.buy(t, c, 7, "")
@@ -169,7 +169,7 @@ func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
 }
 
 // A holder who is too late gets the error in time, and its transaction rolls back.
-func TestALeaseThatIsLostInTheTransactionSellsNothingAndSaysTryAgain(t *testing.T) {
+func TestDoubt_LeaseLostInTransaction_SellsNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	_, err := s.with(func(p *order.Deps) { p.Locker = losing{p.Locker} }).Place(t.Context(), wish(c, 7, "k"))
@@ -197,7 +197,7 @@ func (l losing) DoMany(ctx context.Context, keys []string, work func(context.Con
 }
 
 // The cleanups of a request that is over have their own time.
-func TestTheCleanUpOfARequestIsBounded(t *testing.T) { onEach(t, cleanUpIsBounded) }
+func TestCleanup_Request_IsBounded(t *testing.T) { onEach(t, cleanUpIsBounded) }
 
 func cleanUpIsBounded(t *testing.T, s *shop) {
 	c := s.sell(t, shards, 1)
@@ -224,7 +224,7 @@ func (s stuckStock) Confirm(ctx context.Context, holds []order.Hold) []error {
 }
 
 // The request ended in a refusal, so its ticket does too.
-func TestATicketOfARequestThatCanNeverBeAnOrderIsVoid(t *testing.T) {
+func TestDoubt_RequestCanNeverSucceed_IsVoid(t *testing.T) {
 	s := open(t)
 	for name, given := range map[string]func(t *testing.T, c coupon.Coupon, key string){
 		"the key was another coupon's": func(t *testing.T, _ coupon.Coupon, key string) {

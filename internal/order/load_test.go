@@ -96,7 +96,7 @@ func (s generous) Reserve(ctx context.Context, requests []order.ReserveRequest) 
 }
 
 // With the lock and patience everybody who may have a unit gets one.
-func TestACrowdIsSoldAllThereIs(t *testing.T) {
+func TestPlace_ConcurrentBuyers_SellAllUnits(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 15, 1)
 		sold, out := 0, 0

@@ -69,7 +69,7 @@ func (c poisonedCommitter) Place(ctx context.Context, all []*order.Attempt) {
 
 // A request that makes its batch panic before any has a unit panics alone, in its own goroutine, where it is
 // answered, and the others have their orders. Later all are in doubt. The instance goes on, and nothing is lost.
-func TestAPanicInABatchEndsNoInstance(t *testing.T) {
+func TestBatch_Panic_InstanceContinues(t *testing.T) {
 	s := open(t)
 	for step, want := range map[string]struct {
 		err  error
@@ -94,7 +94,7 @@ func TestAPanicInABatchEndsNoInstance(t *testing.T) {
 }
 
 // A request that is queued may have its entry already.
-func TestAPanicInABatchThatIsQueuedIsThatOfOneRequest(t *testing.T) {
+func TestQueuedBatch_Panic_FailsOnlyItsRequest(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	w := s.crowd(t, func(p *order.Deps) {

@@ -11,7 +11,7 @@ import (
 )
 
 // A larger database splits the orders by user; the order path is to notice nothing.
-func TestASaleOnTablesThatArePartitionedByUser(t *testing.T) {
+func TestPlace_TablesPartitionedByUser_SellsExactly(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		for _, table := range []string{"orders", "fences", "stock_returns"} {
 			s.exec(t, "ALTER TABLE "+table+" PARTITION BY HASH (user_id) PARTITIONS 8")

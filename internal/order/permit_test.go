@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestARequestIsPlacedWithinItsPermitAndFoundAfterIt(t *testing.T) {
+func TestPurchasePermit_Expired_OnlyFindsTheOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 3, 3)
 		permitted := func(begins time.Time, left time.Duration, key string) order.Request {

@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/testing/apptest"
 )
 
-func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
+func TestPlace_Order_IsTheSameInEveryStore(t *testing.T) {
 	onAll(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 10, 1)
 		o := s.buy(t, c, 7, "k")
@@ -50,7 +50,7 @@ func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
 // This is the order of things that place.go promises: what can refuse before what
 // costs, the lock around the transaction, the hot row last, and nothing confirmed
 // before the commit is known.
-func TestTheStepsComeInTheirOrder(t *testing.T) {
+func TestPlace_Steps_RunInOrder(t *testing.T) {
 	onEach(t, stepsInTheirOrder)
 }
 
@@ -107,7 +107,7 @@ func TestPlace_UserKnownAtLimit_TouchesNoStore(t *testing.T) {
 	})
 }
 
-func TestAUserGetsAsManyAsTheLimitAllowsEachInASlotOfItsOwn(t *testing.T) {
+func TestPlace_LimitAboveOne_EachUnitHasItsSlot(t *testing.T) {
 	onAll(t, func(t *testing.T, s *shop) {
 		for _, limit := range []int{1, 3} {
 			c := s.sell(t, 10, limit)
@@ -195,7 +195,7 @@ func TestPlace_UserLockHeld_ReturnsErrBusy(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
-func TestABuyerWhoGoesAwayLeavesNothingHeld(t *testing.T) {
+func TestPlace_BuyerLeaves_HoldsNothing(t *testing.T) {
 	onEach(t, goingAway)
 }
 

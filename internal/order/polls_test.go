@@ -30,7 +30,7 @@ func (c *countedReads) into(p *order.Deps) {
 	p.DB = c
 }
 
-func TestAPollIsHeldUntilItsOrderIsCommittedHereAndAsksNoStore(t *testing.T) {
+func TestPoll_CommittedHere_IsHeldAndAsksNoStore(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 40, 1)
 		reads := &countedReads{}
@@ -86,7 +86,7 @@ func (l slowToUnlock) DoMany(
 }
 
 // Between a commit and its end in memory the order may be read, and paid.
-func TestAPollThatBeginsAfterTheCommitIsNotToldOfTheOrderAsItWas(t *testing.T) {
+func TestPoll_StartsAfterCommit_SeesTheCommittedOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		committed := make(chan struct{})
@@ -141,7 +141,7 @@ func TestLongPoll_EntryRedelivered_ReturnsPaidOrder(t *testing.T) {
 	})
 }
 
-func TestAPollOfAnothersOrderIsNotHeld(t *testing.T) {
+func TestPoll_OrderOfAnother_IsNotHeld(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	here := s.queueing("here")
@@ -161,7 +161,7 @@ func TestAPollOfAnothersOrderIsNotHeld(t *testing.T) {
 }
 
 // An order that another instance commits is found in the database, and is let go of.
-func TestAPollOfWhatAnotherInstanceCommitsIsAnsweredByTheDatabase(t *testing.T) {
+func TestPoll_CommittedElsewhere_IsReadFromDatabase(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	here := s.queueing("here")

@@ -47,7 +47,7 @@ func queued(t *testing.T, s *order.Service, c coupon.Coupon, user int64, key str
 	return o
 }
 
-func TestAQueuedRequestHasAPlaceToAskAndBecomesAnOrder(t *testing.T) {
+func TestQueue_Request_HasPositionThenAnOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		here, elsewhere := s.queueing("here"), s.queueing("elsewhere")
@@ -76,7 +76,7 @@ func TestAQueuedRequestHasAPlaceToAskAndBecomesAnOrder(t *testing.T) {
 	})
 }
 
-func TestAskingAgainWhileItIsQueuedIsOneHoldAndOneEntry(t *testing.T) {
+func TestQueue_RepeatedWhileQueued_IsOneHoldAndEntry(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 5)
 		one, other := s.queueing("one"), s.queueing("other")
@@ -90,7 +90,7 @@ func TestAskingAgainWhileItIsQueuedIsOneHoldAndOneEntry(t *testing.T) {
 	})
 }
 
-func TestAPlaceInTheQueueMovesUp(t *testing.T) {
+func TestQueue_Position_MovesUp(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 9)
 	here := s.queueing("here")
@@ -111,7 +111,7 @@ func TestAPlaceInTheQueueMovesUp(t *testing.T) {
 	require.EqualValues(t, 1, shown.Position.Ahead)
 }
 
-func TestACrowdInTheQueueBuysExactlyTheStock(t *testing.T) {
+func TestQueue_ConcurrentBuyers_SellExactlyTheStock(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		const units, users = 60, 200
 		c := s.sell(t, units, 1)
@@ -154,7 +154,7 @@ func TestACrowdInTheQueueBuysExactlyTheStock(t *testing.T) {
 
 // Between the refusal and the release of its hold the request is known to Redis, and its
 // ticket with it: that is no order.
-func TestAskingAgainWhileARefusalIsNotOverIsNoOrder(t *testing.T) {
+func TestQueue_RepeatedDuringRefusal_IsNotAnOrder(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	asked := errors.New("nobody asked")
@@ -171,7 +171,7 @@ func TestAskingAgainWhileARefusalIsNotOverIsNoOrder(t *testing.T) {
 }
 
 // A request in doubt that is asked for again is in doubt, until a row says otherwise.
-func TestAskingAgainForARequestInDoubtIsInDoubt(t *testing.T) {
+func TestQueue_RepeatedInDoubt_StaysInDoubt(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	o, err := s.with(failing("before commit", "before void").into).Place(t.Context(), wish(c, 7, "k"))
@@ -182,7 +182,7 @@ func TestAskingAgainForARequestInDoubtIsInDoubt(t *testing.T) {
 	require.Equal(t, order.InDoubt, again.Status)
 }
 
-func TestAReloadEndsTheQueueAndWhatWasInItIsRefused(t *testing.T) {
+func TestQueue_Reload_RefusesQueuedRequests(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		here := s.queueing("here")
@@ -221,7 +221,7 @@ func TestPlace_QueueFull_ReturnsErrOverloaded(t *testing.T) {
 }
 
 // The unit's entry is where the unit is from, in one step with it.
-func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
+func TestQueue_LentUnit_IsQueuedAtLender(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 2)
 		here := s.queueing("here")
@@ -237,7 +237,7 @@ func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
 	})
 }
 
-func TestALenderWithoutRoomIsNotSoldOut(t *testing.T) {
+func TestQueue_LenderFull_IsNotSoldOut(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards*2, 9)
 	here, full := s.queueing("here"), s.queueing("full", func(p *order.Deps) { p.QueueCapacity = 0 })

@@ -26,7 +26,7 @@ func (s *shop) claimsNothing(name string) func(*order.Deps) {
 	return func(p *order.Deps) { p.Queue = s.stock.Queue(name, time.Hour) }
 }
 
-func TestQueuedTogetherEveryRequestHasTheOutcomeThatItHasAlone(t *testing.T) {
+func TestEnqueueBatch_EachRequest_HasItsIndividualOutcome(t *testing.T) {
 	const limited = 1
 	s := open(t)
 	c, lent, none := s.sell(t, 40, 1), s.sell(t, 1, 1), s.sell(t, 1, 1)
@@ -91,7 +91,7 @@ func (p *transactionSizes) Place(ctx context.Context, all []*order.Attempt) {
 
 // What was not answered may have been done: it is asked for once more with its key, and is the
 // same request.
-func TestALostReplyInTheQueueIsLostForTheWholeBatch(t *testing.T) {
+func TestQueueBatch_ReplyLost_IsLostForAllMembers(t *testing.T) {
 	s := open(t)
 	const users = 6
 	for _, step := range []string{"before reserve", "after reserve", "before ticket", "after ticket"} {
@@ -119,7 +119,7 @@ func TestALostReplyInTheQueueIsLostForTheWholeBatch(t *testing.T) {
 }
 
 // Whatever becomes of the others of its batch, an entry ends as it does alone.
-func TestServedTogetherEveryEntryHasTheOutcomeThatItHasAlone(t *testing.T) {
+func TestQueueBatch_EachEntry_HasItsIndividualOutcome(t *testing.T) {
 	const locked, atLimit, old, ahead = 1, 2, 3, 4
 	s := open(t)
 	c := s.sell(t, 60, 1)
@@ -161,7 +161,7 @@ func TestServedTogetherEveryEntryHasTheOutcomeThatItHasAlone(t *testing.T) {
 
 // An entry leaves the queue when the database has its order, and not before: whatever fails in a
 // batch, each is delivered again until then.
-func TestABatchAcknowledgesOnlyWhatIsCommitted(t *testing.T) {
+func TestQueueBatch_Acknowledges_OnlyCommitted(t *testing.T) {
 	s := open(t)
 	const users = 6
 	for _, step := range []string{
@@ -200,7 +200,7 @@ func TestABatchAcknowledgesOnlyWhatIsCommitted(t *testing.T) {
 }
 
 // One entry must not take the others with it.
-func TestAPanicOfOneEntryIsNotTheBatchs(t *testing.T) {
+func TestQueueBatch_OneEntryPanics_OthersAreServed(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	here := s.queueing("here")

@@ -8,7 +8,7 @@ import (
 )
 
 // looks plays what an instance hears of a queue, and says what the last client is told.
-func TestTheWaitIsAsLongAsThoseAheadTakeAtThePaceOfTheQueue(t *testing.T) {
+func TestQueueRate_EstimatedWait_FollowsPositionAndRate(t *testing.T) {
 	type look struct {
 		at            time.Duration
 		served, ahead int64
@@ -43,7 +43,7 @@ func TestTheWaitIsAsLongAsThoseAheadTakeAtThePaceOfTheQueue(t *testing.T) {
 	}
 }
 
-func TestThePaceOfOneShardIsNotThatOfAnother(t *testing.T) {
+func TestQueueRate_EachShard_HasItsOwn(t *testing.T) {
 	var p queueRate
 	at := time.Unix(1000, 0)
 	for shard, each := range []int64{10, 100} {

@@ -20,7 +20,7 @@ func (s *shop) abandoned(t *testing.T, c coupon.Coupon, user int64, steps ...str
 	s.runOut(t, user)
 }
 
-func TestReconcilersAtOnceEndEachHoldOnce(t *testing.T) {
+func TestReconcile_SeveralAtOnce_EndEachHoldOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 13, 1)
 		for user := range int64(12) {
@@ -45,7 +45,7 @@ func TestReconcilersAtOnceEndEachHoldOnce(t *testing.T) {
 	})
 }
 
-func TestAHoldIsLeftAloneWhileItIsYoungOrItsRequestGoesOn(t *testing.T) {
+func TestReconcile_HoldYoungOrRequestInProgress_IsKept(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 8, "after reserve")
@@ -65,7 +65,7 @@ func TestAHoldIsLeftAloneWhileItIsYoungOrItsRequestGoesOn(t *testing.T) {
 
 // Two attempts of one request share a hold. Whichever ends first, the unit is given
 // back only when neither can sell it.
-func TestAttemptsOfOneRequestShareItsUnit(t *testing.T) {
+func TestReserve_AttemptsOfOneRequest_ShareItsUnit(t *testing.T) {
 	s := openSingle(t)
 	for name, tc := range map[string]struct{ first, second string }{
 		"both go on":               {"", ""},
@@ -101,7 +101,7 @@ func TestAttemptsOfOneRequestShareItsUnit(t *testing.T) {
 }
 
 // Its id was another order's of the user: the hold is nobody's and goes back.
-func TestAHoldWhoseOrderIDIsTakenIsReleased(t *testing.T) {
+func TestReconcile_OrderIDTaken_ReleasesHold(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 2)
 	s.buy(t, c, 7, "")
@@ -114,7 +114,7 @@ func TestAHoldWhoseOrderIDIsTakenIsReleased(t *testing.T) {
 	s.settled(t, c, 1)
 }
 
-func TestAHoldThatCannotBeReconciledDoesNotStopTheOthers(t *testing.T) {
+func TestReconcile_OneHoldFails_OthersGoOn(t *testing.T) {
 	s := open(t)
 	for _, step := range []string{"before void", "after void"} {
 		c := s.sell(t, 40, 1)
@@ -132,7 +132,7 @@ func TestAHoldThatCannotBeReconciledDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-func TestReconcilingStopsWithItsContext(t *testing.T) {
+func TestReconcile_ContextEnds_Stops(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 7, "after reserve")

@@ -23,7 +23,7 @@ func (s *shop) cancelled(t *testing.T, c coupon.Coupon, user int64) order.Restoc
 	return due[0]
 }
 
-func TestAUnitIsReturnedOnceHoweverOftenItIsRelayed(t *testing.T) {
+func TestRelay_Repeated_ReturnsUnitOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 2, 1)
 		r := s.cancelled(t, c, 7)
@@ -56,7 +56,7 @@ func TestAUnitIsReturnedOnceHoweverOftenItIsRelayed(t *testing.T) {
 	})
 }
 
-func TestTwoRelaysAtOnceReturnEachUnitOnce(t *testing.T) {
+func TestRelay_TwoAtOnce_ReturnEachUnitOnce(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 20, 1)
 	for user := range int64(20) {
@@ -72,7 +72,7 @@ func TestTwoRelaysAtOnceReturnEachUnitOnce(t *testing.T) {
 }
 
 // The unit went back in the database. A loading after that has it already.
-func TestAReturnAndALoadingCountTheUnitOnce(t *testing.T) {
+func TestRelay_ReturnDuringLoading_CountsUnitOnce(t *testing.T) {
 	s := open(t)
 	for name, loaded := range map[string]func(c coupon.Coupon, user int64) coupon.Coupon{
 		"loaded before the return": func(c coupon.Coupon, user int64) coupon.Coupon {
@@ -110,7 +110,7 @@ func TestAReturnAndALoadingCountTheUnitOnce(t *testing.T) {
 }
 
 // The instance died between commit and confirmation, and another one cancels.
-func TestTheUnitOfAnUnconfirmedOrderComesBackOnce(t *testing.T) {
+func TestRelay_UnconfirmedOrder_ReturnsUnitOnce(t *testing.T) {
 	s := open(t)
 	for _, step := range []string{"before confirm", "after confirm"} {
 		c := s.sell(t, 3, 1) // and once from a sibling
@@ -123,7 +123,7 @@ func TestTheUnitOfAnUnconfirmedOrderComesBackOnce(t *testing.T) {
 	}
 }
 
-func TestARelayThatCannotReturnOneUnitReturnsTheOthers(t *testing.T) {
+func TestRelay_OneReturnFails_OthersGoOn(t *testing.T) {
 	s := open(t)
 	closed, c := s.sell(t, 2, 1), s.sell(t, 2, 1)
 	s.cancelled(t, closed, 7)
@@ -156,7 +156,7 @@ func TestRelay_EndWasMovedElsewhere_KeepsTheUnitOwed(t *testing.T) {
 	s.settled(t, s.reload(t, c), 0)
 }
 
-func TestTheUnitsOfAnEndedSaleNeedNoRedis(t *testing.T) {
+func TestRelay_SaleEnded_NeedsNoRedis(t *testing.T) {
 	s := open(t)
 	for name, ends := range map[string]func(c coupon.Coupon){
 		"by an administrator": func(c coupon.Coupon) { s.end(t, c) },
@@ -179,7 +179,7 @@ func TestTheUnitsOfAnEndedSaleNeedNoRedis(t *testing.T) {
 	}
 }
 
-func TestARelayStopsWithItsContext(t *testing.T) {
+func TestRelay_ContextEnds_Stops(t *testing.T) {
 	s := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

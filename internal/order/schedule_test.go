@@ -31,7 +31,7 @@ func running(t *testing.T, w order.Schedule, instances ...*order.Reconciler) (st
 	return stop
 }
 
-func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
+func TestSchedule_TwoInstances_FinishOpenOrders(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10, 1)
 	s.abandoned(t, c, 1, "after reserve")
@@ -75,7 +75,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 	s.atRest(t, c, 1)
 }
 
-func TestAJobThatAnotherInstanceDoesIsNotDoneAndNotAFailure(t *testing.T) {
+func TestSchedule_TaskOfAnotherInstance_IsSkippedWithoutError(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 1, "after reserve")
@@ -123,7 +123,7 @@ func TestSchedule_PassFails_ReportsErrorAndRetries(t *testing.T) {
 }
 
 // One coupon whose shards cannot be read keeps no other from being reconciled.
-func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
+func TestSchedule_CouponNotLoaded_IsSkipped(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 1, "after reserve")
@@ -142,7 +142,7 @@ func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
 }
 
 // Its holds have long been reconciled, and each look costs every shard a command.
-func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
+func TestSchedule_SaleEndedLongAgo_IsCheckedRarely(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	ended := c

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestARequestDuringALoadingIsPlacedUnderTheNewEpoch(t *testing.T) {
+func TestStaleEpoch_DuringLoading_PlacesUnderNewEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for _, step := range []string{"before reserve", "after reserve", "before begin"} {
 			t.Run(step, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestARequestDuringALoadingIsPlacedUnderTheNewEpoch(t *testing.T) {
 }
 
 // The instance has not heard of the new epoch, because the message was lost.
-func TestAnInstanceThatMissedTheLoadingFindsOutByItself(t *testing.T) {
+func TestStaleEpoch_LoadingMissed_IsNoticed(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	stale := &old{Sales: s.deps.Sales}
@@ -55,7 +55,7 @@ func TestPlace_ReloadedTwice_ReturnsErrStaleEpoch(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
-func TestAFenceThatTheDatabaseHasPassedIsRaisedAndTheOrderPlaced(t *testing.T) {
+func TestStaleFence_DatabaseAhead_IsAdvancedAndOrderPlaced(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	const seen = uint64(1) << 60 // a clock far ahead, before the failover
@@ -66,7 +66,7 @@ func TestAFenceThatTheDatabaseHasPassedIsRaisedAndTheOrderPlaced(t *testing.T) {
 	s.atRest(t, c, 1)
 }
 
-func TestAFenceThatCannotBeRaisedRefusesForNowAndSellsNothing(t *testing.T) {
+func TestStaleFence_CannotBeAdvanced_SellsNothing(t *testing.T) {
 	s := open(t)
 	for name, raise := range map[string]error{
 		"the lock's server is away":     errors.New("away"),

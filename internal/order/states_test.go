@@ -172,7 +172,7 @@ func (x *machine) check(t *rapid.T) {
 	require.Equal(t, x.l.units-live, report.Redis, "R = T - A")
 }
 
-func TestOrdersGoThroughTheStatesOfTheLedgerAndNoOthers(t *testing.T) {
+func TestOrder_AnyOperations_FollowTheLedgersStates(t *testing.T) {
 	testservers.Checks(t, 4) // each is a whole sale on real stores
 	onBoth(t, func(t *testing.T, s *shop) {
 		rapid.Check(t, func(r *rapid.T) {

@@ -29,7 +29,7 @@ var (
 	}, order.Cancelled}
 )
 
-func TestAnOrderChangesOnceAndAskingAgainGetsTheSameAnswer(t *testing.T) {
+func TestTransition_Repeated_ReturnsSameOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for name, tc := range map[string]struct {
 			first, other change
@@ -61,7 +61,7 @@ func TestAnOrderChangesOnceAndAskingAgainGetsTheSameAnswer(t *testing.T) {
 	})
 }
 
-func TestACancelledUnitCanBeBoughtAgainAtOnceBySameUserAndOthers(t *testing.T) {
+func TestCancel_Unit_CanBeBoughtAgainAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 1, 1)
 		for user := int64(1); user < 9; user++ {
@@ -76,7 +76,7 @@ func TestACancelledUnitCanBeBoughtAgainAtOnceBySameUserAndOthers(t *testing.T) {
 	})
 }
 
-func TestAnOrderThatIsNotPaidInTimeExpires(t *testing.T) {
+func TestExpire_Unpaid_EndsOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 3, 1)
 		late, paid := s.buy(t, c, 1, ""), s.buy(t, c, 2, "")
@@ -100,7 +100,7 @@ func TestAnOrderThatIsNotPaidInTimeExpires(t *testing.T) {
 }
 
 // An order that cannot be ended, whatever the reason, keeps no other from ending.
-func TestAnOrderThatCannotBeExpiredDoesNotStopTheOthers(t *testing.T) {
+func TestExpire_OneOrderFails_OthersGoOn(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 8, 1)
 	var sold []order.Order
@@ -122,7 +122,7 @@ func TestAnOrderThatCannotBeExpiredDoesNotStopTheOthers(t *testing.T) {
 }
 
 // What the database did not answer is asked for again.
-func TestAnExpiryIsTriedAgainWhenTheDatabaseWasAway(t *testing.T) {
+func TestExpire_DatabaseDown_IsTriedAgain(t *testing.T) {
 	s := open(t)
 	for step, want := range map[string]int{"before expire": 3, "after give back": 3, "before commit": 3, "after commit": 0} {
 		s.later(0)
@@ -142,7 +142,7 @@ func TestAnExpiryIsTriedAgainWhenTheDatabaseWasAway(t *testing.T) {
 
 // Each instance takes orders that no other has, so that the fleet expires them as fast as
 // it sold them.
-func TestInstancesExpireOrdersTogether(t *testing.T) {
+func TestExpire_SeveralInstances_ShareTheWork(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		const sold = 60
 		c := s.sell(t, sold, 1)
@@ -170,7 +170,7 @@ func TestInstancesExpireOrdersTogether(t *testing.T) {
 
 // Whoever may pay for longer than the shards are kept still has an order that ends; its
 // unit is owed to nobody.
-func TestAnOrderOfAFreedSaleEndsAsAnyOther(t *testing.T) {
+func TestTransition_SaleFreed_Ends(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 5, 1)
 		late, gone := s.buy(t, c, 1, ""), s.buy(t, c, 2, "")

@@ -17,7 +17,7 @@ import (
 
 // What the entry asked for is known only after the commit: an entry that was
 // acknowledged before would be lost with the instance.
-func TestAnEntryIsAcknowledgedOnlyWhenItsOutcomeIsKnown(t *testing.T) {
+func TestWorker_OutcomeUnknown_DoesNotAcknowledge(t *testing.T) {
 	s := open(t)
 	for name, tc := range map[string]struct {
 		commit string
@@ -61,7 +61,7 @@ func TestWorker_ConsumerDies_AnotherServesItsEntry(t *testing.T) {
 
 // A refused request is remembered by its void order alone: another delivery of its
 // entry, after the unit went back, must not sell a unit without a hold.
-func TestARefusedEntryThatIsDeliveredAgainSellsNothing(t *testing.T) {
+func TestWorker_RefusedEntryDeliveredAgain_SellsNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	f := failing("before done")
@@ -141,7 +141,7 @@ func TestWorker_FiveConsumersLeftAYoungEntry_CommitsTheOrder(t *testing.T) {
 	})
 }
 
-func TestAnEntryThatFiveConsumersLeftIsBuried(t *testing.T) {
+func TestWorker_FiveConsumersDied_DeadLettersEntry(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		here := s.queueing("here")
@@ -158,7 +158,7 @@ func TestAnEntryThatFiveConsumersLeftIsBuried(t *testing.T) {
 	})
 }
 
-func TestAnEntryWhoseUserIsBusyIsServedLater(t *testing.T) {
+func TestWorker_UserBusy_ServesEntryLater(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	here := s.queueing("here")
@@ -182,7 +182,7 @@ func TestAnEntryWhoseUserIsBusyIsServedLater(t *testing.T) {
 	s.atRest(t, c, 1)
 }
 
-func TestTheReconcilerLeavesAQueuedHoldToItsEntryForAWhile(t *testing.T) {
+func TestReconciler_QueuedHold_WaitsForItsEntry(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		patiently := s.queueing("here", func(p *order.Deps) { p.QueueMaxAge = time.Hour })

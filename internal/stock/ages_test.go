@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
-func TestAHoldGrowsOlder(t *testing.T) {
+func TestAges_Hold_GrowsOlder(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 2, 1)
 		s.buy(7)
@@ -24,7 +24,7 @@ func TestAHoldGrowsOlder(t *testing.T) {
 }
 
 // An entry may wait for a while, and only then its hold begins to grow old.
-func TestAQueuedHoldGrowsOldLater(t *testing.T) {
+func TestAges_QueuedHold_GrowsOldLater(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 2, 2)
 		of := coupon.Coupon{ID: s.load.CouponID, Shards: 2}
@@ -59,7 +59,7 @@ func TestAQueuedHoldGrowsOldLater(t *testing.T) {
 
 // Redis may have lost the index, or an instance of an older program may write holds that
 // are not in it, and end some that are.
-func TestTheIndexOfAgesIsMadeAgain(t *testing.T) {
+func TestAges_IndexLost_IsRebuilt(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 6, 1)
 		h, gone := s.buy(1), s.buy(2)
@@ -107,7 +107,7 @@ func (s *shop) ages(shard int) int64 {
 	return n - 1 // without its mark
 }
 
-func TestALoanIsInTheIndexOfBothShards(t *testing.T) {
+func TestAges_Loan_IsIndexedOnBothShards(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 3, 2) // 2, 1
 		s.buy(s.at(0, 0))

@@ -9,7 +9,7 @@ import (
 )
 
 // What a shard says of itself is read whole or refused, and numbers alone are numbers.
-func FuzzWhatAShardSaysIsReadOrRefused(f *testing.F) {
+func FuzzReply_AnyReply_IsReadOrRefused(f *testing.F) {
 	for _, s := range []string{"1 2 3 4 5 6", "1 2  4 5 6", "a b c d e f", "1 2 3", "", "1 2 -3 4 5 9223372036854775808", "MOVED id a,b here 000 7"} {
 		f.Add(s)
 	}
@@ -28,7 +28,7 @@ func FuzzWhatAShardSaysIsReadOrRefused(f *testing.F) {
 }
 
 // An entry of a queue is of the shard that it was read from, and of an order of a user, or it is refused.
-func FuzzAnEntryIsOfItsShardOrRefused(f *testing.F) {
+func FuzzEntry_AnyEntry_IsOfItsShardOrRefused(f *testing.F) {
 	for _, s := range [][3]string{
 		{"11", "12", "5 4 11 7 9 990 1700000000000 1700000900000 pending r1"},
 		{"11", "12", "5 4 "},

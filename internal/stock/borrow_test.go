@@ -43,7 +43,7 @@ func (r race) requireNoMark() {
 	require.Empty(r.t, all)
 }
 
-func TestABorrowerWhoLosesEachRaceIsBusyAndLeavesNothing(t *testing.T) {
+func TestBorrow_EveryRaceLost_IsBusyAndLeavesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		m := meddle(r.client, func(call string) {
@@ -61,7 +61,7 @@ func TestABorrowerWhoLosesEachRaceIsBusyAndLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestABorrowerWhoLosesARaceAsksTheNextSibling(t *testing.T) {
+func TestBorrow_RaceLost_AsksNextSibling(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 3)
 		m := meddle(r.client, once("lend", func() { r.set(1, 0) }))
@@ -71,7 +71,7 @@ func TestABorrowerWhoLosesARaceAsksTheNextSibling(t *testing.T) {
 	})
 }
 
-func TestABorrowerWhoseHomeAloneHasAUnitAgainGetsThatOne(t *testing.T) {
+func TestBorrow_HomeHasUnitAgain_TakesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 3)
 		meddle(r.client, once("lend", func() {
@@ -88,7 +88,7 @@ func TestABorrowerWhoseHomeAloneHasAUnitAgainGetsThatOne(t *testing.T) {
 	})
 }
 
-func TestAHomeThatHasAUnitAgainBeforeTheMarkSellsIt(t *testing.T) {
+func TestBorrow_HomeHasUnitBeforeMark_SellsIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		m := meddle(r.client, once(readAll, func() { r.set(0, 1) }))
@@ -100,7 +100,7 @@ func TestAHomeThatHasAUnitAgainBeforeTheMarkSellsIt(t *testing.T) {
 
 // Its counter was read above zero and is empty again when the mark is made. Asked
 // to lend, it would take the mark for the unit.
-func TestAHomeDoesNotLendToItsOwnBuyer(t *testing.T) {
+func TestBorrow_OwnHome_DoesNotLend(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		read := false
@@ -118,7 +118,7 @@ func TestAHomeDoesNotLendToItsOwnBuyer(t *testing.T) {
 	})
 }
 
-func TestABorrowerWhoFindsAllEmptyAfterARaceLeavesNoMark(t *testing.T) {
+func TestBorrow_AllEmptyAfterRace_LeavesNoMark(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		meddle(r.client, once("lend", func() { r.set(1, 0) }))
@@ -128,7 +128,7 @@ func TestABorrowerWhoFindsAllEmptyAfterARaceLeavesNoMark(t *testing.T) {
 	})
 }
 
-func TestTakingAMarkAwayLowersNoFlag(t *testing.T) {
+func TestBorrow_MarkRemoved_KeepsSoldOutFlag(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		var version uint64
@@ -142,7 +142,7 @@ func TestTakingAMarkAwayLowersNoFlag(t *testing.T) {
 	})
 }
 
-func TestABorrowerRefusedBySiblingsLeavesNoMark(t *testing.T) {
+func TestBorrow_RefusedBySiblings_LeavesNoMark(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meanwhile func(r race)
 		want      error
@@ -165,7 +165,7 @@ func TestABorrowerRefusedBySiblingsLeavesNoMark(t *testing.T) {
 	}
 }
 
-func TestAShardThatCannotBeReadWasNotSeenEmpty(t *testing.T) {
+func TestBorrow_UnreadableShard_IsNotEmpty(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(r race, key string) error
 		want  error
@@ -191,7 +191,7 @@ func TestAShardThatCannotBeReadWasNotSeenEmpty(t *testing.T) {
 	}
 }
 
-func TestABorrowerCutOffAtASiblingIsLeftToTheReconciler(t *testing.T) {
+func TestBorrow_CutOffAtSibling_IsLeftToReconciler(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ func TestABorrowerCutOffAtASiblingIsLeftToTheReconciler(t *testing.T) {
 	})
 }
 
-func TestABorrowerWhoGoesAwayAfterARefusalLeavesNoMark(t *testing.T) {
+func TestBorrow_CallerGoneAfterRefusal_LeavesNoMark(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		ctx, cancel := context.WithCancel(t.Context())

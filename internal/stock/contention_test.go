@@ -110,7 +110,7 @@ func (s *shop) total(ctx context.Context) (left, held int64, err error) {
 	return left, held, nil
 }
 
-func TestACrowdGetsEachUnitOnce(t *testing.T) {
+func TestReserve_ConcurrentBuyers_GetEachUnitOnce(t *testing.T) {
 	somewhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), onSale, 8)
 		seen := make(chan struct{})
@@ -140,7 +140,7 @@ func TestACrowdGetsEachUnitOnce(t *testing.T) {
 	})
 }
 
-func TestACrowdThatGivesUnitsBackLosesNone(t *testing.T) {
+func TestRelease_ConcurrentBuyers_LoseNoUnit(t *testing.T) {
 	somewhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), onSale, 8)
 		sold := rush(t, s, func(ctx context.Context, n int64, h order.Hold) (bool, error) {

@@ -63,7 +63,7 @@ func TestCooldown_UnitGivenBack_RejectsUserUntilEnd(t *testing.T) {
 	})
 }
 
-func TestACooldownIsOfWhomAHomeShardKnows(t *testing.T) {
+func TestCooldown_HomeEmpty_StillHolds(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 4, anHour) // one each
 		_, user := s.gaveBack(2, 0)
@@ -73,7 +73,7 @@ func TestACooldownIsOfWhomAHomeShardKnows(t *testing.T) {
 	})
 }
 
-func TestALoadingEndsTheCooldowns(t *testing.T) {
+func TestCooldown_Loading_EndsIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 8, 2, anHour)
 		_, user := s.gaveBack(1, 0)
@@ -84,7 +84,7 @@ func TestALoadingEndsTheCooldowns(t *testing.T) {
 	})
 }
 
-func TestWithoutACooldownNothingIsKept(t *testing.T) {
+func TestCooldown_NotConfigured_StoresNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 8, 2)
 		_, user := s.gaveBack(1, 0)

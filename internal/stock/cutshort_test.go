@@ -85,7 +85,7 @@ func TestIsHalfDone_OlderListOfCoupons_ForgetsNothing(t *testing.T) {
 }
 
 // A full Redis refuses a script at its first write, as a whole.
-func TestAScriptThatWasRefusedAsAWholeLeavesTheStockAsItIs(t *testing.T) {
+func TestScript_RefusedAsAWhole_ChangesNothing(t *testing.T) {
 	r := testservers.NewRedis(t)
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}}), 4, 2)
 	require.NoError(t, s.client.ConfigSet(t.Context(), "maxmemory", "1").Err())

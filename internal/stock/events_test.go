@@ -52,7 +52,7 @@ func (l *listener) seesSoldOut(s *shop, user int64) {
 	require.True(s.t, l.SoldOut(s.load.CouponID, s.load.Epoch))
 }
 
-func TestAUnitThatComesBackIsHeardOfEverywhere(t *testing.T) {
+func TestEvents_UnitReturned_ReachEveryInstance(t *testing.T) {
 	for name, comesBack := range map[string]func(s *shop, h order.Hold) error{
 		"released": func(s *shop, h order.Hold) error { return release(s.t.Context(), s, h) },
 		"returned": func(s *shop, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
@@ -81,7 +81,7 @@ func TestAUnitThatComesBackIsHeardOfEverywhere(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFirstUnitOfAnEmptyShardIsAnnounced(t *testing.T) {
+func TestEvents_EmptyShard_AnnouncesFirstUnitOnly(t *testing.T) {
 	o := backends["a server"](t)
 	s := open(t, dial(t, o), 4, 2)
 	there := listen(t, s, dial(t, o))
@@ -94,7 +94,7 @@ func TestOnlyTheFirstUnitOfAnEmptyShardIsAnnounced(t *testing.T) {
 	require.Equal(t, uint64(1), there.soldOut.version(s.load.CouponID))
 }
 
-func TestOddMessagesAreIgnored(t *testing.T) {
+func TestEvents_MalformedMessage_IsIgnored(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 2, 2)
 		there := listen(t, s, dial(t, o))
@@ -105,7 +105,7 @@ func TestOddMessagesAreIgnored(t *testing.T) {
 	})
 }
 
-func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
+func TestSoldOut_Cached_NeedsNoRedis(t *testing.T) {
 	server := testservers.NewRedis(t)
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{server.Addr()}}), 1, 2)
 	h := s.buy(s.at(0, 0))

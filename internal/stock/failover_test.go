@@ -91,7 +91,7 @@ func TestSlotMove_SourceRestarted_ShardIsReloaded(t *testing.T) {
 
 // Who dies while a slot is half moved: whatever is lost is loaded again from the database, and what
 // is not lost sells on.
-func TestAMasterDiesWhileASlotIsHalfMoved(t *testing.T) {
+func TestFailover_DuringSlotMigration_StaysExact(t *testing.T) {
 	t.Parallel()
 	for name, which := range map[string]func(from, to, third *servers.Redis) *servers.Redis{
 		"that it is moved from": func(from, _, _ *servers.Redis) *servers.Redis { return from },

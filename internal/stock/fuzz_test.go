@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func FuzzAnEventIsReadAsItWasWritten(f *testing.F) {
+func FuzzEvent_AnyEvent_RoundTrips(f *testing.F) {
 	for _, s := range []string{"changed 7", "returned 9223372036854775807", "changed", " 1", "changed  7", "changed 7 8", "x -1"} {
 		f.Add(s)
 	}
@@ -27,7 +27,7 @@ func FuzzAnEventIsReadAsItWasWritten(f *testing.F) {
 	})
 }
 
-func FuzzATicketIsReadAsItWasWritten(f *testing.F) {
+func FuzzUnresolvedOrder_AnyValue_RoundTrips(f *testing.F) {
 	f.Add(encodeOrder(order.Order{ID: 7, UserID: 8, Status: order.InDoubt, RequestID: "k1", CreatedAt: time.Unix(1e9, 0).UTC()}), int64(7))
 	f.Add(encodeOrder(order.Order{ID: 8, Fence: 1<<64 - 1, Slot: 1, Position: order.QueuePosition{Epoch: 1, Number: 2, Ahead: 3}}), int64(8))
 	f.Add("7 1 1 1 1 1 -1 1 1 1 1 1 queued r", int64(7))
@@ -48,7 +48,7 @@ func FuzzATicketIsReadAsItWasWritten(f *testing.F) {
 	})
 }
 
-func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
+func FuzzOrderReply_AnyReply_NamesOrderOrIsRefused(f *testing.F) {
 	for _, s := range []string{"HELD|7", "MARKED|", "HELD", "", "HELD|7|8", "HELD|7|8|9", "HELD|07", "HELD|9223372036854775808"} {
 		f.Add(s)
 	}
@@ -62,7 +62,7 @@ func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
 	})
 }
 
-func FuzzWhatInstancesSayOfThemselvesIsReadAsItWasWritten(f *testing.F) {
+func FuzzInstanceStatus_AnyStatus_RoundTrips(f *testing.F) {
 	f.Add("1,2,3", "1795248100708-0")
 	f.Add(",x,99999999999999999999", "")
 	f.Add("-1", "x-1")
@@ -73,7 +73,7 @@ func FuzzWhatInstancesSayOfThemselvesIsReadAsItWasWritten(f *testing.F) {
 	})
 }
 
-func FuzzAnAnswerToAMemberIsAHoldARefusalOrUnreadable(f *testing.F) {
+func FuzzMemberReply_AnyReply_IsHoldRefusalOrUnreadable(f *testing.F) {
 	for _, s := range []string{"HELD 7", "HELD 7 3 1", "MARKED 7", "MARKED 7 0 0", "EMPTY", "LIMIT", "DUPLICATE 7", "", "HELD", "HELD x", "NONE"} {
 		f.Add(s)
 	}

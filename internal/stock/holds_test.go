@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
-func TestAShardTellsWhatItHas(t *testing.T) {
+func TestShard_Holds_AreListed(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 3, 2) // 2, 1
 		shards, err := s.ReadShards(t.Context(), s.load.CouponID, 2)
@@ -43,7 +43,7 @@ func TestAShardTellsWhatItHas(t *testing.T) {
 	})
 }
 
-func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
+func TestOps_EveryWrite_IsCounted(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 5, 1)
 		s.limit = 5
@@ -77,7 +77,7 @@ func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
 	})
 }
 
-func TestHoldsAreReadInPagesTheOldestFirst(t *testing.T) {
+func TestHolds_Pages_HaveOldestFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		const many = 2*pageSize + 7
 		s := open(t, dial(t, o), many, 1)
@@ -116,7 +116,7 @@ func TestHoldsAreReadInPagesTheOldestFirst(t *testing.T) {
 	})
 }
 
-func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
+func TestShards_Order_ReportWhatTheyKnow(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		paid := s.mine(0)
@@ -146,7 +146,7 @@ func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
 
 // A sale that has ended leaves nothing, neither in the shards that it had at its end nor
 // in those of a time when there were more.
-func TestAFreedCouponLeavesNothing(t *testing.T) {
+func TestFree_Coupon_LeavesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 9, 5)
 		s.buy(7)
@@ -181,7 +181,7 @@ func TestAFreedCouponLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestATicketIsFoundByEveryInstance(t *testing.T) {
+func TestUnresolvedOrder_AnyInstance_FindsIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, there := New(dial(t, o), Options{RefusalTTL: longFlag}), New(dial(t, o), Options{RefusalTTL: longFlag})
 		id := lastID.Add(1)
@@ -228,7 +228,7 @@ func TestParseHolds_InvalidReply_ReturnsError(t *testing.T) {
 }
 
 // Whatever a shard may hold, reading it ends in holds that say the same or in an error.
-func FuzzParseHolds(f *testing.F) {
+func FuzzParseHolds_AnyReply_IsReadOrRefused(f *testing.F) {
 	f.Add("1|2|0|0")
 	f.Add("||0|0")
 	f.Add("1|2|0|3|5|own r1 7 1 ,5,|6|lent r2 8 2 ,6,|7|mark r3 9 3 ,7,")

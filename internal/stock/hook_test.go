@@ -94,7 +94,7 @@ func forgetScripts(t testing.TB, client redis.UniversalClient) {
 	require.NoError(t, client.ScriptFlush(t.Context()).Err())
 }
 
-func TestScriptsMayBeForgottenBeforeAnyCall(t *testing.T) {
+func TestScripts_ForgottenBeforeAnyCall_AreLoadedAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		other := dial(t, o)
 		client := dial(t, o)

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestEveryServerSaysWhichItIs(t *testing.T) {
+func TestServerID_EveryServer_HasOne(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		require.NoError(t, New(dial(t, o), Options{RefusalTTL: longFlag}).CheckServers(t.Context()))
 	})
@@ -20,7 +20,7 @@ func TestEveryServerSaysWhichItIs(t *testing.T) {
 
 // A server that does not say which it is could be another one, or the same one with
 // older data: nothing is loaded there, and what was loaded is not taken to be there.
-func TestAServerThatMayNotSayWhichItIsIsNeverTheSame(t *testing.T) {
+func TestServerID_Denied_IsNeverTheSame(t *testing.T) {
 	r := testservers.NewRedis(t)
 	all := dial(t, redisconn.Options{Addrs: []string{r.Addr()}})
 	may := func(rights ...any) {
@@ -42,7 +42,7 @@ func TestAServerThatMayNotSayWhichItIsIsNeverTheSame(t *testing.T) {
 }
 
 // Where INFO has another name the scripts cannot ask either, and say so.
-func TestAServerWhoseInfoWasRenamedIsNeverTheSame(t *testing.T) {
+func TestServerID_InfoRenamed_IsNeverTheSame(t *testing.T) {
 	r := testservers.NewRedis(t, servers.Set("rename-command", "INFO hidden"))
 	s := closed(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}}), 4, 2)
 	require.ErrorIs(t, s.CheckServers(t.Context()), ErrInfoDenied)
@@ -50,7 +50,7 @@ func TestAServerWhoseInfoWasRenamedIsNeverTheSame(t *testing.T) {
 	s.requireLoaded(false)
 }
 
-func TestAMissingKeyOfALoadedShardIsNoticed(t *testing.T) {
+func TestIdentity_KeyMissing_IsNoticed(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		for _, part := range keySuffixes[:7] {
@@ -73,7 +73,7 @@ func TestAMissingKeyOfALoadedShardIsNoticed(t *testing.T) {
 }
 
 // What was evicted is made again by the next write, and is not what it was.
-func TestAKeyThatCameAgainIsNoticed(t *testing.T) {
+func TestIdentity_KeyRestored_IsNoticed(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 1)
 		s.buy(1)
@@ -137,7 +137,7 @@ func TestFree_AnotherDeployment_FreesNothing(t *testing.T) {
 }
 
 // Two programs with different prefixes have nothing in common.
-func TestAPrefixKeepsTwoProgramsApart(t *testing.T) {
+func TestPrefix_TwoPrograms_StaySeparate(t *testing.T) {
 	client := dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}})
 	s := closed(t, client, 4, 2, func(o *Options) { o.Prefix = "other:" })
 	require.NoError(t, s.SetOwner(t.Context(), coupon.Owner{Deployment: "a"}))

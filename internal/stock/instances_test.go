@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
-func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
+func TestInstances_Every_IsListedWithItsSoldOutCoupons(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
@@ -27,7 +27,7 @@ func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
 	})
 }
 
-func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
+func TestInstances_Silent_IsHiddenAndLeavesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())

@@ -62,7 +62,7 @@ func (p *postman) deliver(t *testing.T, client redis.UniversalClient) {
 
 // The mark is taken away twice, because the first time was not answered, and that one
 // arrives when the same attempt could have got a unit at home.
-func TestALateReleaseOfAMarkGivesBackNoUnit(t *testing.T) {
+func TestLateRelease_Mark_ReturnsNoUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		p := keep(t, r.client, "release", func(call string) {
@@ -85,7 +85,7 @@ func TestALateReleaseOfAMarkGivesBackNoUnit(t *testing.T) {
 
 // The sibling is asked twice, because the first time was not answered, and that one
 // arrives when another sibling could have lent the unit already.
-func TestALateLoanIsNotASecondUnit(t *testing.T) {
+func TestLateLoan_Repeated_TakesNoSecondUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 3)
 		p := keep(t, r.client, "lend", once("lend", func() { r.set(1, 0) }))

@@ -42,7 +42,7 @@ func onAServer(t *testing.T) *shop {
 }
 
 // Whatever is asked of a shard of a newer program is refused by name, and writes nothing.
-func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
+func TestLayout_NewerShard_IsLeftAsItIs(t *testing.T) {
 	s := onAServer(t)
 	ctx := t.Context()
 	sold := s.buy(s.at(0, 0))
@@ -95,7 +95,7 @@ func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
 }
 
 // What the programs before there were numbers have loaded is sold on, and loaded with a number.
-func TestAShardOfAnOlderProgramIsSoldOnOrLoadedAgain(t *testing.T) {
+func TestLayout_OlderShard_IsSoldOnOrReloaded(t *testing.T) {
 	s := onAServer(t)
 	s.write("")
 	s.requireLoaded(true)

@@ -24,7 +24,7 @@ func refused(user int64, limit int) order.ReserveRequest {
 	return order.ReserveRequest{CouponID: 1, UserID: user, Epoch: 3, Limit: limit}
 }
 
-func TestABuyerAtTheLimitIsForgottenAfterAMoment(t *testing.T) {
+func TestLimitCache_AfterItsTime_ForgetsBuyer(t *testing.T) {
 	f, pass := limited()
 	f.add(refused(7, 1), order.ErrLimitReached, f.question())
 	pass(maxLimitedFor - 1)
@@ -35,7 +35,7 @@ func TestABuyerAtTheLimitIsForgottenAfterAMoment(t *testing.T) {
 	require.True(t, f.has(buyer{1, 7}, 3, 1), "refused again")
 }
 
-func TestTheLimitIsRememberedOfOneBuyerCouponEpochAndLimit(t *testing.T) {
+func TestLimitCache_Key_IsBuyerCouponEpochAndLimit(t *testing.T) {
 	f, _ := limited()
 	f.add(refused(7, 2), order.ErrLimitReached, f.question())
 	f.add(refused(8, 2), order.ErrBusy, f.question())
@@ -68,7 +68,7 @@ func TestLimitCache_AnswerPrecedesRestock_IsIgnored(t *testing.T) {
 	require.True(t, f.has(buyer{1, 7}, 3, 1))
 }
 
-func TestBuyersAtTheLimitAreBounded(t *testing.T) {
+func TestLimitCache_ManyBuyers_IsBounded(t *testing.T) {
 	f, _ := limited()
 	for user := range int64(maxLimited + 10) {
 		f.add(refused(user, 1), order.ErrLimitReached, f.question())
@@ -79,7 +79,7 @@ func TestBuyersAtTheLimitAreBounded(t *testing.T) {
 
 // Who is at the limit is refused without Redis by every instance that has asked it once, and by none once a unit of
 // the buyer came back, wherever that was done.
-func TestABuyerAtTheLimitIsKnownUntilAUnitComesBack(t *testing.T) {
+func TestLimitCache_UnitReturned_ForgetsBuyer(t *testing.T) {
 	for name, ask := range map[string]func(s *Stock, c order.ReserveRequest) error{
 		"alone": func(s *Stock, c order.ReserveRequest) error { _, err := reserve(t.Context(), s, c); return err },
 		"with others": func(s *Stock, c order.ReserveRequest) error {

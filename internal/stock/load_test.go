@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
-func TestALoadSharesAllUnitsOut(t *testing.T) {
+func TestLoad_Units_AreAllDistributed(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 11, 4)
 		s.requireLoaded(false)
@@ -35,14 +35,14 @@ func (s *shop) requireLoaded(want bool) {
 	require.Equal(s.t, want, loaded)
 }
 
-func TestNoShardsAreNotLoaded(t *testing.T) {
+func TestLoad_NoShards_IsNotLoaded(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 0, 0)
 		s.requireLoaded(false)
 	})
 }
 
-func TestALoadIsDoneOnceHoweverOften(t *testing.T) {
+func TestLoad_Repeated_LoadsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 2)
 		s.limit = 2
@@ -56,7 +56,7 @@ func TestALoadIsDoneOnceHoweverOften(t *testing.T) {
 	})
 }
 
-func TestARepeatedLoadOpensTheShardsThatAreLeft(t *testing.T) {
+func TestLoad_Repeated_OpensRemainingShards(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 2)
 		s.load.Buyers = bought(map[int64]int{s.at(0, 0): 1, s.at(1, 0): 1})
@@ -69,7 +69,7 @@ func TestARepeatedLoadOpensTheShardsThatAreLeft(t *testing.T) {
 	})
 }
 
-func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
+func TestLoad_NewerEpoch_IsNotOverwritten(t *testing.T) {
 	for name, buyers := range map[string]map[int64]int{"with buyers": {1: 1, 2: 1, 3: 1}, "without": nil} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
@@ -88,7 +88,7 @@ func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
 	}
 }
 
-func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
+func TestLoad_OlderEpoch_AddsNoBuyersToTheNewer(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 1)
 		older := s.load
@@ -101,7 +101,7 @@ func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
 	})
 }
 
-func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
+func TestLoad_NewerEpoch_DropsTheOlder(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		c := s.claim(s.at(0, 0), "r")
@@ -121,7 +121,7 @@ func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 	})
 }
 
-func TestACrashInALoadLeavesItNotLoaded(t *testing.T) {
+func TestLoad_Crash_StaysNotLoaded(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		s.load.Epoch = 2
@@ -140,7 +140,7 @@ func TestACrashInALoadLeavesItNotLoaded(t *testing.T) {
 	})
 }
 
-func TestBuyersAreCountedAfterALoad(t *testing.T) {
+func TestLoad_Buyers_AreCounted(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 10, 3)
 		s.limit = 2
@@ -184,7 +184,7 @@ func (s *shop) does(sc script, one step) {
 	require.NoError(s.t, err)
 }
 
-func TestSharesDifferByOneAndSumUp(t *testing.T) {
+func TestShare_AnyUnits_DifferByOneAndSumUp(t *testing.T) {
 	for _, units := range []int64{0, 1, 7, 8, 9, 300, coupon.MaxStock} {
 		for shards := 1; shards <= 17; shards++ {
 			var sum, least, most int64
@@ -199,7 +199,7 @@ func TestSharesDifferByOneAndSumUp(t *testing.T) {
 	}
 }
 
-func TestHomesAreSpreadEvenly(t *testing.T) {
+func TestHome_ManyUsers_IsSpreadEvenly(t *testing.T) {
 	const users = 100_000
 	for _, shards := range []int{2, 3, 7, 8, 16, 64} {
 		for name, step := range map[string]int64{"consecutive ids": 1, "ids of one residue": int64(shards), "snowflake ids": 1 << 22} {

@@ -130,7 +130,7 @@ func loaded(s *shop) {
 	require.Equal(s.t, "1", s.field(0, "buyers", s.at(0, 0)))
 }
 
-func TestALostReplyChangesNothing(t *testing.T) {
+func TestStock_ReplyLost_ChangesNothing(t *testing.T) {
 	for name, w := range writing {
 		t.Run(name, func(t *testing.T) {
 			s, proxy := behind(t)
@@ -142,7 +142,7 @@ func TestALostReplyChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
+func TestReserve_RepeatedAfterNoReply_ChangesNothing(t *testing.T) {
 	for name, w := range writing {
 		t.Run(name, func(t *testing.T) {
 			s, proxy := behind(t)
@@ -177,7 +177,7 @@ func behind(t *testing.T) (*shop, *faultnet.Proxy) {
 	return s, proxy
 }
 
-func TestALostReadingOfTheCountersTakesNothing(t *testing.T) {
+func TestCounters_ReplyLost_TakesNothing(t *testing.T) {
 	s, proxy := behind(t)
 	s.buy(s.at(0, 0))
 	meddle(s.client, once(readAll, func() { t.Cleanup(proxy.LoseReplies(1)) }))

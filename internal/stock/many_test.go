@@ -57,7 +57,7 @@ func (s *shop) requireOutcomes(got []error, want ...error) {
 	}
 }
 
-func TestMembersOfABatchAreRefusedEachForItsOwnReason(t *testing.T) {
+func TestBatch_EachMember_IsRejectedForItsOwnReason(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 20, 2)
 		s.limit = 2
@@ -90,7 +90,7 @@ func TestMembersOfABatchAreRefusedEachForItsOwnReason(t *testing.T) {
 	})
 }
 
-func TestTheLastUnitsOfAShardGoToTheFirstOfABatch(t *testing.T) {
+func TestBatch_LastUnits_GoToFirstMembers(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		got := s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2), s.at(1, 0))
@@ -119,7 +119,7 @@ func TestReserve_AloneAmongOthers_BorrowsAndTheOthersDoNot(t *testing.T) {
 }
 
 // An unread shard may have units, so each request learns the outcome by itself.
-func TestABatchIsNotToldSoldOutWhileAShardIsUnread(t *testing.T) {
+func TestBatch_ShardUnread_IsNotSoldOut(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 2, 2)
 		s.buy(s.at(0, 0))
@@ -142,7 +142,7 @@ func TestReserve_MemberContextEnded_SkipsMember(t *testing.T) {
 }
 
 // While the limit of a coupon is being raised, instances and requests know different ones.
-func TestMembersOfABatchHaveTheirOwnLimits(t *testing.T) {
+func TestBatch_EachMember_HasItsOwnLimit(t *testing.T) {
 	for _, first := range []int{1, 2} {
 		s := open(t, dial(t, backends["a server"](t)), 9, 1)
 		s.limit = 2
@@ -160,7 +160,7 @@ func TestMembersOfABatchHaveTheirOwnLimits(t *testing.T) {
 	}
 }
 
-func TestABatchOfNoneAsksNothing(t *testing.T) {
+func TestBatch_Empty_SendsNothing(t *testing.T) {
 	s := open(t, dial(t, backends["a server"](t)), 1, 1)
 	m := meddle(s.client, func(string) {})
 	require.Empty(t, s.Reserve(t.Context(), nil))
@@ -170,7 +170,7 @@ func TestABatchOfNoneAsksNothing(t *testing.T) {
 }
 
 // A batch larger than one script, over several shards and coupons, returns each member its own result.
-func TestALargeBatchIsSeveralScripts(t *testing.T) {
+func TestBatch_Large_IsSplitIntoScripts(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
 		const each = 3*maxMembers + 1
@@ -218,7 +218,7 @@ func TestConfirm_OneShardFails_OthersSucceed(t *testing.T) {
 	})
 }
 
-func TestABatchEndsLentHoldsOnBothShards(t *testing.T) {
+func TestBatch_LentHolds_EndOnBothShards(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 6, 2)
 		own := s.holdsOf(s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2)))
@@ -234,7 +234,7 @@ func TestABatchEndsLentHoldsOnBothShards(t *testing.T) {
 }
 
 // A request that arrives after its order was confirmed finds that order, with a key or without one.
-func TestAReservationThatArrivesAfterItsConfirmationTakesNoUnit(t *testing.T) {
+func TestReserve_AfterItsConfirmation_TakesNoUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 2)
 		s.limit = 5
@@ -247,7 +247,7 @@ func TestAReservationThatArrivesAfterItsConfirmationTakesNoUnit(t *testing.T) {
 
 // An evicted or lost key in the middle of a sale closes its shard, and no other, and nothing
 // that is done for many opens it.
-func TestABatchDoesNotOpenAShardThatHasLostItsCounter(t *testing.T) {
+func TestBatch_CounterLost_DoesNotOpenShard(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 2)
 		held := s.holdsOf(s.many(s.at(0, 0), s.at(1, 0), s.at(0, 1)))
@@ -260,7 +260,7 @@ func TestABatchDoesNotOpenAShardThatHasLostItsCounter(t *testing.T) {
 	})
 }
 
-func TestABatchOfAnOlderEpochChangesNothing(t *testing.T) {
+func TestBatch_OlderEpoch_ChangesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 2)
 		held := s.holdsOf(s.many(s.at(0, 0), s.at(1, 0)))
@@ -275,7 +275,7 @@ func TestABatchOfAnOlderEpochChangesNothing(t *testing.T) {
 }
 
 // The keys of a shard disappear when its sale is freed, and not earlier.
-func TestNoKeyOfAShardHasATimeToLive(t *testing.T) {
+func TestShardKeys_Every_HaveNoTTL(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 1)
 		held := s.holdsOf(s.many(1, 2))
@@ -290,7 +290,7 @@ func TestNoKeyOfAShardHasATimeToLive(t *testing.T) {
 
 // The largest run of a script takes less than 5 ms of its server's CPU time. The server's own figure is smaller
 // than the wall clock on a busy machine.
-func TestNoScriptForManyKeepsTheServerBusy(t *testing.T) {
+func TestBatchScripts_ManyMembers_BlockServerBriefly(t *testing.T) {
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}}), coupon.MaxStock, 1)
 	busy := func(do func()) time.Duration {
 		used := func() time.Duration {

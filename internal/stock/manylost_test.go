@@ -157,7 +157,7 @@ func (s *shop) sum(t require.TestingT) (units int64) {
 	return units
 }
 
-func TestAServerThatHasForgottenTheScriptsIsTaughtThemByABatch(t *testing.T) {
+func TestBatch_ScriptsForgotten_LoadsThem(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		other, client := dial(t, o), dial(t, o)
 		s := open(t, client, 9, 3)
@@ -172,7 +172,7 @@ func TestAServerThatHasForgottenTheScriptsIsTaughtThemByABatch(t *testing.T) {
 
 // A call follows a slot that has moved to another master. Members of a half-migrated slot get ErrAlone and do not
 // delay the other members.
-func TestABatchFollowsASlotThatMoves(t *testing.T) {
+func TestBatch_SlotMoves_IsFollowed(t *testing.T) {
 	cluster := testservers.Cluster(t)
 	o := redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()}
 	s := open(t, dial(t, o), 20, 2)

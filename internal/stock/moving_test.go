@@ -14,7 +14,7 @@ import (
 // While a slot is moved, some keys of its shard are at the new master and some at the
 // old. What cannot be loaded as a whole must not be taken for lost: the others would be
 // closed for it, for as long as the move takes.
-func TestAHalfMovedShardDoesNotAnswer(t *testing.T) {
+func TestShard_HalfMigratedSlot_DoesNotAnswer(t *testing.T) {
 	cluster := testservers.Cluster(t)
 	s := open(t, dial(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()}), 4, 2)
 	s.requireLoaded(true)

@@ -23,7 +23,7 @@ func (s *shop) queued(room int, users ...int64) (all []order.ReserveRequest) {
 	return all
 }
 
-func TestABatchIsQueuedReadAndAcknowledged(t *testing.T) {
+func TestQueueBatch_Entries_AreQueuedReadAndAcknowledged(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 20, 2)
 		q, c := s.Queue("one", time.Minute), coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, Shards: 2}
@@ -75,7 +75,7 @@ func (s *shop) entries(shards int) (n int64) {
 	return n
 }
 
-func TestAnEntryWithoutAnAnswerStaysToBeAcknowledgedAgain(t *testing.T) {
+func TestQueueBatch_EntryWithoutReply_IsAcknowledgedAgain(t *testing.T) {
 	s, proxy := behind(t)
 	q, c := s.Queue("one", time.Minute), coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, Shards: 2}
 	s.holdsOf(s.Reserve(t.Context(), s.queued(9, s.at(0, 0), s.at(1, 0))))

@@ -24,7 +24,7 @@ func lent(t testing.TB, o redisconn.Options) (*shop, order.Hold) {
 	return s, h
 }
 
-func TestAConfirmedHoldIsHistoryOnce(t *testing.T) {
+func TestConfirm_Repeated_IsRecordedOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		s.limit = 2
@@ -40,7 +40,7 @@ func TestAConfirmedHoldIsHistoryOnce(t *testing.T) {
 	})
 }
 
-func TestAReleasedHoldGivesItsUnitBackOnce(t *testing.T) {
+func TestRelease_Repeated_ReturnsUnitOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		h, other := s.buy(s.at(0, 0)), s.buy(s.at(0, 1))
@@ -55,7 +55,7 @@ func TestAReleasedHoldGivesItsUnitBackOnce(t *testing.T) {
 	})
 }
 
-func TestALentUnitIsConfirmedOnBothShards(t *testing.T) {
+func TestConfirm_LentUnit_IsRecordedOnBothShards(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		for range 2 {
@@ -67,7 +67,7 @@ func TestALentUnitIsConfirmedOnBothShards(t *testing.T) {
 	})
 }
 
-func TestALentUnitGoesBackToItsLender(t *testing.T) {
+func TestReturn_LentUnit_GoesToLender(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		for range 2 {
@@ -79,7 +79,7 @@ func TestALentUnitGoesBackToItsLender(t *testing.T) {
 	})
 }
 
-func TestTheReconcilerEndsBothHalvesOfALentUnit(t *testing.T) {
+func TestReconciler_LentUnit_EndsBothHalves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(*shop, order.Hold) error
 		left int64
@@ -107,7 +107,7 @@ func TestTheReconcilerEndsBothHalvesOfALentUnit(t *testing.T) {
 
 // The sender waited, asked again, was answered and sold the unit. Only then the
 // first copy of its call arrives.
-func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
+func TestReserve_LateCopy_TakesNoSecondUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 5, 2) // 3, 2
 		for n := range 3 {
@@ -127,7 +127,7 @@ func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
 	})
 }
 
-func TestAReturnedUnitIsBackOnceAtHome(t *testing.T) {
+func TestReturn_Repeated_ReturnsUnitHomeOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		require.NoError(t, confirm(t.Context(), s, h))
@@ -168,7 +168,7 @@ func (s *shop) mine(n int) order.Hold {
 	return order.Hold{}
 }
 
-func TestAReturnConfirmsAHoldThatIsStillOpen(t *testing.T) {
+func TestReturn_OpenHold_ConfirmsIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o) // its instance died between commit and confirmation
 		require.NoError(t, s.Restock(t.Context(), back(h)))
@@ -182,7 +182,7 @@ func TestAReturnConfirmsAHoldThatIsStillOpen(t *testing.T) {
 	})
 }
 
-func TestAReturnOfAnOlderEpochChangesNothing(t *testing.T) {
+func TestReturn_OlderEpoch_ChangesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		s.load.Epoch = 9
@@ -196,7 +196,7 @@ func TestAReturnOfAnOlderEpochChangesNothing(t *testing.T) {
 	})
 }
 
-func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
+func TestReturn_DuringLoading_Waits(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 3, 2)
 		r := order.Restock{OrderID: 5, CouponID: s.load.CouponID, UserID: s.at(0, 0), Epoch: 2, Shards: 2}
@@ -214,7 +214,7 @@ func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
 	})
 }
 
-func TestHoldsOfAnOlderEpochChangeNothing(t *testing.T) {
+func TestHolds_OlderEpoch_ChangeNothing(t *testing.T) {
 	for name, end := range map[string]func(s *shop, h order.Hold) error{
 		"confirm": func(s *shop, h order.Hold) error { return confirm(s.t.Context(), s, h) },
 		"release": func(s *shop, h order.Hold) error { return release(s.t.Context(), s, h) },
@@ -239,7 +239,7 @@ func TestHoldsOfAnOlderEpochChangeNothing(t *testing.T) {
 	}
 }
 
-func TestAReleaseDoesNotOpenAShardWhoseCounterWasLost(t *testing.T) {
+func TestRelease_CounterLost_DoesNotOpenShard(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		h := s.buy(s.at(0, 0))

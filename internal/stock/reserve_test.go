@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
-func TestAUnitComesFromHomeWhileItHasOne(t *testing.T) {
+func TestReserve_HomeHasUnits_TakesOneThere(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 8, 4)
 		h := s.buy(s.at(2, 0))
@@ -20,7 +20,7 @@ func TestAUnitComesFromHomeWhileItHasOne(t *testing.T) {
 	})
 }
 
-func TestAnEmptyHomeBorrowsFromTheFullestSibling(t *testing.T) {
+func TestReserve_HomeEmpty_BorrowsFromFullestSibling(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 7, 3) // 3, 2, 2
 		for n := range 2 {
@@ -36,7 +36,7 @@ func TestAnEmptyHomeBorrowsFromTheFullestSibling(t *testing.T) {
 	})
 }
 
-func TestEveryUnitIsSoldBeforeSoldOutIsSaid(t *testing.T) {
+func TestReserve_SoldOut_OnlyAfterEveryUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 9, 4)
 		for n := range 9 { // all of one home
@@ -49,7 +49,7 @@ func TestEveryUnitIsSoldBeforeSoldOutIsSaid(t *testing.T) {
 	})
 }
 
-func TestALimitCountsOpenAndBoughtUnits(t *testing.T) {
+func TestReserve_Limit_CountsHoldsAndOrders(t *testing.T) {
 	for name, limit := range map[string]int{"limit 1": 1, "limit 3": 3, "limit 12, a number and not a text": 12} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
@@ -82,7 +82,7 @@ func TestALimitCountsOpenAndBoughtUnits(t *testing.T) {
 	}
 }
 
-func TestTheLimitHoldsForOneWhoBorrows(t *testing.T) {
+func TestReserve_Borrowing_KeepsLimit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 3, 3)
 		s.buy(s.at(0, 0))
@@ -94,7 +94,7 @@ func TestTheLimitHoldsForOneWhoBorrows(t *testing.T) {
 	})
 }
 
-func TestTheSameAttemptHasTheSameHold(t *testing.T) {
+func TestReserve_SameAttempt_GetsSameHold(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		c := s.claim(s.at(0, 0), "r")
@@ -109,7 +109,7 @@ func TestTheSameAttemptHasTheSameHold(t *testing.T) {
 	})
 }
 
-func TestAnAttemptWhoseUnitWasLentIsNotGivenAnother(t *testing.T) {
+func TestReserve_UnitAlreadyLent_GetsNoOther(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 3, 3)
 		s.buy(s.at(0, 0))
@@ -128,7 +128,7 @@ func TestAnAttemptWhoseUnitWasLentIsNotGivenAnother(t *testing.T) {
 	})
 }
 
-func TestAnotherAttemptJoinsAndTheLastShareGivesTheUnitBack(t *testing.T) {
+func TestShares_LastOneReleased_ReturnsUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		user := s.at(0, 0)
@@ -154,7 +154,7 @@ func TestAnotherAttemptJoinsAndTheLastShareGivesTheUnitBack(t *testing.T) {
 	})
 }
 
-func TestAShareOfALongerNumberIsNotTheShorterOnes(t *testing.T) {
+func TestShares_NumberIsAPrefix_IsNotConfused(t *testing.T) {
 	for name, last := range map[string]int{"the longest ends last": 0, "the shortest ends last": 2} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
@@ -177,7 +177,7 @@ func TestAShareOfALongerNumberIsNotTheShorterOnes(t *testing.T) {
 	}
 }
 
-func TestAllSharesEndAtOnceForTheReconciler(t *testing.T) {
+func TestShares_Reconciler_EndsAllAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 1, 1)
 		for range 2 {
@@ -191,7 +191,7 @@ func TestAllSharesEndAtOnceForTheReconciler(t *testing.T) {
 	})
 }
 
-func TestAConfirmedRequestIsADuplicateForEver(t *testing.T) {
+func TestReserve_ConfirmedRequest_IsADuplicateForEver(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 2, 1)
 		s.limit = 2
@@ -224,7 +224,7 @@ func TestReserve_ShardNotLoaded_ReturnsErrNotLoaded(t *testing.T) {
 	})
 }
 
-func TestAnOlderEpochIsRefused(t *testing.T) {
+func TestReserve_OlderEpoch_IsRefused(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		c := s.claim(7, "r")

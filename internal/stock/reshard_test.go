@@ -14,7 +14,7 @@ import (
 
 // An operator, or a mover that has died, leaves a slot open: its shard sells on, where its keys
 // are. Then they are moved, in two commands with a pause between.
-func TestAShardSellsWhileItsSlotIsMoved(t *testing.T) {
+func TestReserve_SlotMigrating_Sells(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	cluster := testservers.NewCluster(t)
 	c := workloadOn(t, cluster, 4)
@@ -41,7 +41,7 @@ func TestAShardSellsWhileItsSlotIsMoved(t *testing.T) {
 }
 
 // A mover that has died half way stops its shard, and no other, until a person goes on.
-func TestAHalfMovedShardStopsNoOther(t *testing.T) {
+func TestShards_OneHalfMigrated_OthersGoOn(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	cluster := testservers.NewCluster(t)
 	c := workloadOn(t, cluster, 4)
@@ -98,7 +98,7 @@ func TestLoaded_AnotherInstanceNotesTheMove_IsLoaded(t *testing.T) {
 }
 
 // While a slot is open its coupon can be loaded, for the first time and again.
-func TestACouponIsLoadedWhileASlotIsOpen(t *testing.T) {
+func TestLoad_SlotMigrating_Succeeds(t *testing.T) {
 	for name, moved := range map[string]bool{"before its keys are moved": false, "for the first time": true} {
 		t.Run(name, func(t *testing.T) {
 			cluster := testservers.Cluster(t)
@@ -128,7 +128,7 @@ func TestACouponIsLoadedWhileASlotIsOpen(t *testing.T) {
 
 // All slots are moved by redis-cli under load: to a master that is added, and away from one that is
 // to be taken away.
-func TestAMasterIsAddedAndOneIsTakenAwayUnderLoad(t *testing.T) {
+func TestCluster_MasterAddedAndRemoved_StaysExact(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	testservers.OneOf(t, 3)
 	cluster := testservers.NewCluster(t)

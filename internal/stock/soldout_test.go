@@ -15,7 +15,7 @@ func flagged() (f *soldOutCache, pass func(time.Duration)) {
 	return f, func(d time.Duration) { now = now.Add(d) }
 }
 
-func TestAFlagFallsByItself(t *testing.T) {
+func TestSoldOutFlag_AfterItsTime_Falls(t *testing.T) {
 	f, pass := flagged()
 	require.False(t, f.has(1, 1))
 	f.add(1, 1, f.version(1))
@@ -27,7 +27,7 @@ func TestAFlagFallsByItself(t *testing.T) {
 	require.True(t, f.has(1, 1), "seen empty again")
 }
 
-func TestAFlagIsOfOneCouponAndEpoch(t *testing.T) {
+func TestSoldOutFlag_OtherCouponOrEpoch_IsNotSet(t *testing.T) {
 	f, _ := flagged()
 	f.add(1, 3, f.version(1))
 	require.True(t, f.has(1, 3))
@@ -37,14 +37,14 @@ func TestAFlagIsOfOneCouponAndEpoch(t *testing.T) {
 	require.True(t, f.has(1, 3))
 }
 
-func TestAFlagFallsWhenAUnitComesBack(t *testing.T) {
+func TestSoldOutFlag_UnitReturned_Falls(t *testing.T) {
 	f, _ := flagged()
 	f.add(1, 1, f.version(1))
 	f.clear(1)
 	require.False(t, f.has(1, 1))
 }
 
-func TestALookFromBeforeAReturnRaisesNoFlag(t *testing.T) {
+func TestSoldOutFlag_ReadBeforeReturn_IsNotSet(t *testing.T) {
 	f, _ := flagged()
 	before := f.version(1)
 	f.clear(1)

@@ -55,7 +55,7 @@ func spread(couponID int64, shards, masters int) []int {
 
 // How the shards of a coupon spread over the masters, for a thousand coupons. docs/CAPACITY.md
 // has the table, and why 1, 2 and 4 masters come out even.
-func TestTheShardsOfEveryCouponAreSpreadOverTheMasters(t *testing.T) {
+func TestShards_ManyCoupons_SpreadOverMasters(t *testing.T) {
 	for _, want := range []struct {
 		masters, shards int
 		least, most     int // shards of one master, of whichever coupon
@@ -91,7 +91,7 @@ func TestTheShardsOfEveryCouponAreSpreadOverTheMasters(t *testing.T) {
 
 // A real cluster agrees with masterOf while its slots are in their first places. In the shared cluster other tests
 // move some slots.
-func TestShardsLieWhereTheClusterSaysAndEachMasterHasSome(t *testing.T) {
+func TestShards_Cluster_LieOnTheirMasters(t *testing.T) {
 	cluster := testservers.NewCluster(t)
 	masters, err := cluster.Masters(t.Context())
 	require.NoError(t, err)
@@ -130,9 +130,9 @@ func TestShardsLieWhereTheClusterSaysAndEachMasterHasSome(t *testing.T) {
 	require.Len(t, total, len(masters))
 }
 
-// BenchmarkMemoryOfABuyer reports the Redis memory of a buyer: as an open hold, and as a buyer while the coupon is
+// BenchmarkBuyerMemory reports the Redis memory of a buyer: as an open hold, and as a buyer while the coupon is
 // loaded.
-func BenchmarkMemoryOfABuyer(b *testing.B) {
+func BenchmarkBuyerMemory(b *testing.B) {
 	ctx := context.Background()
 	client := dial(b, redisconn.Options{Addrs: []string{testservers.NewRedis(b).Addr()}})
 	s := open(b, client, coupon.MaxStock, benchShards)

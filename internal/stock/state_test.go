@@ -147,7 +147,7 @@ func (x *machine) check(t *rapid.T) {
 	require.Len(t, held, len(x.m.holds))
 }
 
-func TestTheScriptsDoWhatTheModelDoes(t *testing.T) {
+func TestScripts_AnySequence_MatchTheModel(t *testing.T) {
 	client := dial(t, backends["a server"](t))
 	testservers.Checks(t, 40)
 	rapid.Check(t, func(r *rapid.T) {

@@ -134,7 +134,7 @@ func (s *shop) dump(t require.TestingT, shard int) map[string]string {
 	return all
 }
 
-func TestABatchDoesWhatItsMembersWouldDoOneAfterTheOther(t *testing.T) {
+func TestBatch_AnyMembers_EqualsIndividualCalls(t *testing.T) {
 	clients := map[string]redis.UniversalClient{}
 	for name, backend := range backends {
 		clients[name] = dial(t, backend(t))

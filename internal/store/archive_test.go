@@ -29,7 +29,7 @@ func ended(t *testing.T, s *subject) coupon.Coupon {
 	return c
 }
 
-func TestTheOrdersOfASaleThatEndedLongAgoAreArchivedInSteps(t *testing.T) {
+func TestArchive_SaleEndedLongAgo_IsDoneInSteps(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := ended(t, s)
 		before, err := booksOf(t.Context(), s, c.ID)
@@ -122,7 +122,7 @@ func TestArchive_UnfinishedSaleOrOrder_IsKept(t *testing.T) {
 
 // A statement that names each row with an OR is planned in a time that grows with the cube of
 // their number: for so many it took more than a minute.
-func TestAStatementAboutManyOrdersIsPlannedAtOnce(t *testing.T) {
+func TestArchive_LongList_IsPlannedQuickly(t *testing.T) {
 	const many = 4000
 	s := migrated(t, Options{
 		MySQL:     testservers.DSN(t) + "&readTimeout=60s", // of two, the last counts: a busy machine's disk may take some seconds

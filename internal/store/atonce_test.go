@@ -27,7 +27,7 @@ func oneEach(t *testing.T, s *subject, units int64) coupon.Coupon {
 	return c
 }
 
-func TestAGroupOfUsersOfOneSlotEachIsWrittenWithoutALook(t *testing.T) {
+func TestGroup_LimitOne_WritesWithoutReading(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c, other := oneEach(t, h.subject, 100), oneEach(t, h.subject, 100)
 		raw(t, h.subject, "INSERT INTO fences VALUES (7, 3), (8, 7)") // the fence of all is 7
@@ -100,7 +100,7 @@ func TestGroup_OneRejected_OthersShareTransaction(t *testing.T) {
 	}
 }
 
-func TestTheRowOfACouponRefusesWhatIsWrittenAtOnce(t *testing.T) {
+func TestGroup_CouponSoldOutOrEnded_RejectsItsOrders(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c, few, ended := oneEach(t, h.subject, 100), oneEach(t, h.subject, 2), oneEach(t, h.subject, 9)
 		ended.Epoch = 2
@@ -120,7 +120,7 @@ func TestTheRowOfACouponRefusesWhatIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-func TestAGroupOfUsersOfMoreThanOneSlotLooksFirst(t *testing.T) {
+func TestGroup_LimitAboveOne_ReadsFirst(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 100) // of which each may have two
 		placed(t, h.alone(), c, 1, 1)
@@ -136,7 +136,7 @@ func TestAGroupOfUsersOfMoreThanOneSlotLooksFirst(t *testing.T) {
 }
 
 // A server may be told to let a difference be negative, or to cut what does not fit.
-func TestASmallerFenceIsRefusedInEveryModeOfTheServer(t *testing.T) {
+func TestFence_Smaller_IsRefusedInEveryServerMode(t *testing.T) {
 	for _, mode := range []string{"''", "'NO_UNSIGNED_SUBTRACTION'", "'ANSI,STRICT_ALL_TABLES'"} {
 		t.Run(mode, func(t *testing.T) {
 			h := newHall(t, onMariaDB(t, "sql_mode="+mode))

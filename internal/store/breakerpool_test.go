@@ -92,7 +92,7 @@ func TestBreakerPool_DatabaseUnavailable_FailsFast(t *testing.T) {
 }
 
 // What the database says, of a deadlock or of a row that is there, is an answer.
-func TestADatabaseThatRefusesIsNotAway(t *testing.T) {
+func TestBreakerPool_DatabaseRefuses_StaysClosed(t *testing.T) {
 	s := migrated(t, Options{
 		MySQL: testservers.DSN(t), OnBreakerChange: func(_ string, open bool) {
 			if open {

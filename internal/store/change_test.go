@@ -117,7 +117,7 @@ func TestPendingOrder_PayCancelExpireRace_OneWins(t *testing.T) {
 	})
 }
 
-func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
+func TestChange_UnitReturned_WritesOutboxEntry(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		o := placed(t, s, c, 1, 1)
@@ -152,7 +152,7 @@ func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
 
 // Two instances expire orders at once: neither waits for the other, and neither takes
 // what the other has.
-func TestOrdersThatAnotherExpiresAreLeftToIt(t *testing.T) {
+func TestExpire_OrdersOfAnotherInstance_AreSkipped(t *testing.T) {
 	s := onMariaDB(t, "innodb_lock_wait_timeout=1")
 	c := onSale(t, s, 9)
 	for id := int64(1); id <= 4; id++ {

@@ -10,7 +10,7 @@ import (
 
 // In GBK the two bytes 0xBF and 0x5C are one character, so that the backslash with which a
 // quote is escaped would belong to it, and the quote would end the text.
-func TestATextIsNoStatementWhateverCharacterSetTheDSNAsksFor(t *testing.T) {
+func TestCharset_AnyDSN_TextIsNeverSQL(t *testing.T) {
 	for _, charset := range []string{"gbk", "big5", "sjis", "cp932", "gb2312", "latin1", "utf8mb4"} {
 		t.Run(charset, func(t *testing.T) {
 			s := onMariaDB(t, "charset="+charset)

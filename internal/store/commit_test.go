@@ -73,7 +73,7 @@ func inHall(t *testing.T, test func(t *testing.T, h *hall)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, newHall(t, onSQLite(t))) })
 }
 
-func TestThoseWhoComeTogetherAreCommittedTogether(t *testing.T) {
+func TestGroup_ConcurrentOrders_CommitTogether(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c, other := onSale(t, h.subject, 100), onSale(t, h.subject, 100)
 		for id := range int64(20) {
@@ -174,7 +174,7 @@ func TestGroup_BadOrders_OthersCommit(t *testing.T) {
 	})
 }
 
-func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
+func TestGroup_NotDuplicates_CommitTogether(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c, other := onSale(t, h.subject, 100), onSale(t, h.subject, 100)
 		for id := range int64(12) {
@@ -200,7 +200,7 @@ func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
 
 var errAny = errors.New("any error")
 
-func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
+func TestGroup_LastUnits_GoToFirstMembers(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		few, none, many := onSale(t, h.subject, 4), onSale(t, h.subject, 1), onSale(t, h.subject, 50)
 		placed(t, h.alone(), none, 900, 900)
@@ -224,7 +224,7 @@ func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
 	})
 }
 
-func TestASlotThatIsNotTheFirstIsFoundInAGroupToo(t *testing.T) {
+func TestGroup_SlotNotFirst_IsFound(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 100)
 		placed(t, h.alone(), c, 1, 1)

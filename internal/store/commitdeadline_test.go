@@ -14,7 +14,7 @@ import (
 )
 
 // The driver would wait for the server's answer until the readTimeout, which is 5 s.
-func TestACommitIsWaitedForNoLongerThanItsTransactionMayLast(t *testing.T) {
+func TestCommit_Stalled_WaitsNoLongerThanItsTransaction(t *testing.T) {
 	for _, way := range []string{"single", "group"} {
 		t.Run(way, func(t *testing.T) {
 			m := testservers.NewMariaDB(t) // the whole of it stalls

@@ -39,7 +39,7 @@ func (h *hall) at(s step, do func(ctx context.Context) error) {
 
 // The victim of a deadlock has been rolled back by the server: nobody of the group
 // has anything, and everybody is to have an order at the end.
-func TestAGroupThatDiesInADeadlockIsRunAgainOneByOne(t *testing.T) {
+func TestGroup_Deadlock_RunsMembersIndividually(t *testing.T) {
 	h := newHall(t, onMariaDB(t))
 	all := h.some(t, 10, 5)
 	c := onSale(t, h.subject, 10)
@@ -77,7 +77,7 @@ func TestCommitter_SingleOrderIsRunAgain_CountsItsCommit(t *testing.T) {
 	})
 }
 
-func TestOneUsersLockedRowDelaysTheOthersAndFailsNone(t *testing.T) {
+func TestGroup_OneUsersRowLocked_FailsNoOther(t *testing.T) {
 	h := newHall(t, onMariaDB(t, "innodb_lock_wait_timeout=1"))
 	raw(t, h.subject, "INSERT INTO fences VALUES (3, 1)")
 	holder := session(t, h.subject, "UPDATE fences SET fence = 2 WHERE user_id = 3")
@@ -106,7 +106,7 @@ func TestGroup_BudgetSpent_MembersRunIndividually(t *testing.T) {
 	require.ErrorIs(t, got[3], order.ErrUnavailable)
 }
 
-func TestAFailedCommitIsUnknownForEveryMemberAndDecidedForEach(t *testing.T) {
+func TestGroup_CommitFails_IsUnknownThenDecidedForEach(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   func(p *faultnet.Proxy)
 		decided error
@@ -165,7 +165,7 @@ func TestGroup_MemberCancels_OthersCommit(t *testing.T) {
 }
 
 // Here the lock has let another in, who takes the slot after it was seen free.
-func TestASlotThatIsTakenUnderAGroupIsLookedForAgain(t *testing.T) {
+func TestGroup_SlotTakenMeanwhile_LooksAgain(t *testing.T) {
 	h := newHall(t, onMariaDB(t))
 	all := h.some(t, 10, 5)
 	h.at(stepInsert, func(context.Context) error {
@@ -204,7 +204,7 @@ func couponOf(t *testing.T, s *subject, o order.Order) coupon.Coupon {
 }
 
 // A panic in a group ends no program, and leaves its orders in doubt: it may come after the commit.
-func TestAPanicInAGroupLeavesItsOrdersInDoubt(t *testing.T) {
+func TestGroup_Panic_LeavesOrdersInDoubt(t *testing.T) {
 	h := newHall(t, onMariaDB(t))
 	c := onSale(t, h.subject, 10)
 	all := h.comeTogether(five(c)...)

@@ -27,7 +27,7 @@ func five(c coupon.Coupon) []*order.Attempt {
 	return all
 }
 
-func TestEachOrderOfACallForManyHasAnOutcomeOfItsOwn(t *testing.T) {
+func TestCommitMany_EachOrder_HasItsOwnOutcome(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c, empty := onSale(t, h.subject, 100), onSale(t, h.subject, 1)
 		full := c
@@ -76,7 +76,7 @@ func TestEachOrderOfACallForManyHasAnOutcomeOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestAGroupThatFailsAsSuchLeavesTheOrdersOfACallToTheirCaller(t *testing.T) {
+func TestCommitMany_GroupFails_LeavesOrdersToCaller(t *testing.T) {
 	h := newHall(t, onMariaDB(t))
 	c := onSale(t, h.subject, 10)
 	all := h.comeTogether(five(c)...)

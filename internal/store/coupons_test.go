@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-func TestACouponIsFoundAsItWasCreated(t *testing.T) {
+func TestCreate_Coupon_IsFoundUnchanged(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		repo := s.Coupons()
 		draft := coupon.Coupon{
@@ -35,7 +35,7 @@ func TestACouponIsFoundAsItWasCreated(t *testing.T) {
 	})
 }
 
-func TestCouponsAreListedInPages(t *testing.T) {
+func TestCoupons_Pages_AreListed(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		var want, got []int64
 		for range 5 {
@@ -61,7 +61,7 @@ func TestCouponsAreListedInPages(t *testing.T) {
 
 // A moment has milliseconds, here and in the database: what an answer shows is what
 // the next one shows.
-func TestTimesAreReadAsTheyWereWritten(t *testing.T) {
+func TestTimes_Stored_AreReadUnchanged(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		east := time.FixedZone("east", 9*3600)
 		for name, at := range map[string]time.Time{
@@ -99,7 +99,7 @@ func TestTimesAreReadAsTheyWereWritten(t *testing.T) {
 	})
 }
 
-func TestAChangeIsWholeOrNotAtAll(t *testing.T) {
+func TestChange_AnyFailure_IsAllOrNothing(t *testing.T) {
 	no := errors.New("no")
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
@@ -122,7 +122,7 @@ func TestAChangeIsWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-func TestChangesAndOrdersDoNotOverwriteEachOther(t *testing.T) {
+func TestChange_ConcurrentOrders_OverwriteNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		const n = 15
 		c := onSale(t, s, n)

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
+func TestBeginEpoch_New_ClosesSaleAndReturnsTotals(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		for n, state := range []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused, coupon.Draft, coupon.OnSale, coupon.Paused} {
 			c, open := onSale(t, s, 10), n >= 3
@@ -57,7 +57,7 @@ func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 }
 
 // An order is on one side of the line or on the other: counted in the load, or refused.
-func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
+func TestBeginEpoch_OrdersInProgress_AreOfOneEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		const rounds, buyers = 6, 8
 		for round := range int64(rounds) {
@@ -87,7 +87,7 @@ func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
 	})
 }
 
-func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
+func TestBeginEpoch_OrderHoldsUnit_Waits(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		loads := make(chan coupon.Load, 1)

@@ -18,7 +18,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestEveryErrorHasItsMeaning(t *testing.T) {
+func TestErrors_EveryNumber_HasItsMeaning(t *testing.T) {
 	numbered := func(n uint16) error { return &mysql.MySQLError{Number: n, Message: "said the server"} }
 	for name, tc := range map[string]struct {
 		err  error
@@ -75,7 +75,7 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 }
 
 // A disk that is full answers each statement, and is away as a server is that does not.
-func TestAFullEmbeddedDatabaseIsAway(t *testing.T) {
+func TestErrors_EmbeddedDatabaseFull_IsUnavailable(t *testing.T) {
 	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "full.db"))
 	require.NoError(t, err)
 	defer func() { _ = db.Close() }()

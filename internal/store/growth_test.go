@@ -38,7 +38,7 @@ func (h *hall) come24(t *testing.T, coupons int, first int64) {
 	}
 }
 
-func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
+func TestGroup_ManyCoupons_SendsAsManyQueries(t *testing.T) {
 	s := onItsOwn(t, servers.Set("log-output", "TABLE"))
 	for coupons, first := range map[int]int64{1: 100, 12: 200} {
 		raw(t, s, "TRUNCATE mysql.general_log")
@@ -48,7 +48,7 @@ func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
 	}
 }
 
-func TestAUsersSecondUnitTakesNoMoreTripsThanTheFirst(t *testing.T) {
+func TestPlace_SecondUnit_TakesNoMoreRoundTrips(t *testing.T) {
 	s := onItsOwn(t, servers.Set("log-output", "TABLE"))
 	c := onSale(t, s, 100)
 	for unit := range int64(c.LimitPerUser) {
@@ -80,7 +80,7 @@ func (h *hall) committedInTwoTrips(t *testing.T) {
 
 // One order in a transaction of its own has one trip before its commit, and one more if its user
 // may have several: the begin travels with the first statement.
-func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
+func TestTransaction_Start_TravelsWithFirstStatement(t *testing.T) {
 	s, _ := onItsOwn(t, servers.Set("log-output", "TABLE")).grouped(CommitOptions{})
 	c := onSale(t, s, 20)
 	said := trips(t, s, func() { require.NoError(t, place(t.Context(), s, c, wish(c, 1, 1))) })
@@ -95,7 +95,7 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 }
 
 // A statement that the driver prepares cannot travel with the begin.
-func TestATransactionBeginsWithAPreparedStatement(t *testing.T) {
+func TestTransaction_Start_IsPrepared(t *testing.T) {
 	s := onItsOwn(t)
 	for name, first := range map[string]func(*sql.Tx) error{
 		"by the caller": func(tx *sql.Tx) error {
@@ -139,7 +139,7 @@ func verbs(said [][]string) (verbs [][]string) {
 
 // With many orders of the coupon, of the user and of others a free slot must still be
 // one look for each, in the user's partition only.
-func TestAFreeSlotIsOneLookWhateverWasSoldBefore(t *testing.T) {
+func TestFreeSlot_ManyOrders_IsOneLookup(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *subject) *subject{
 		"one table":  func(_ *testing.T, s *subject) *subject { return s },
 		"partitions": split,
@@ -216,7 +216,7 @@ func reads(t *testing.T, s *subject) (n int) {
 	return n
 }
 
-func TestSQLiteLooksByKeyToo(t *testing.T) {
+func TestSQLite_Lookups_UseKeys(t *testing.T) {
 	s := onSQLite(t)
 	for query, args := range map[string]int{
 		usedSlotsSQL(sqliteDialect, 24): 2 * 24,

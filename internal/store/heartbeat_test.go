@@ -42,7 +42,7 @@ func inEveryState(t *testing.T, s *subject) {
 	}
 }
 
-func TestAHistoryThatGoesOnKeepsItsEpochs(t *testing.T) {
+func TestHeartbeat_HistoryGoesOn_KeepsEpochs(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		inEveryState(t, s)
 		before := s.epochs(t)
@@ -65,7 +65,7 @@ func TestAHistoryThatGoesOnKeepsItsEpochs(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatWasSetBackOrMovedEndsItsEpochs(t *testing.T) {
+func TestHeartbeat_DatabaseRolledBackOrMoved_EndsEpochs(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		for name, happens := range map[string]func(known *coupon.Owner){
 			"Redis knows a later mark": func(known *coupon.Owner) { known.Mark++ },
@@ -89,7 +89,7 @@ func TestADatabaseThatWasSetBackOrMovedEndsItsEpochs(t *testing.T) {
 	})
 }
 
-func TestADatabaseBesideAnotherOneAtWorkIsRefused(t *testing.T) {
+func TestHeartbeat_AnotherDatabaseAtWork_IsRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		inEveryState(t, s)
 		known := s.beat(t, coupon.Owner{})
@@ -107,7 +107,7 @@ func TestADatabaseBesideAnotherOneAtWorkIsRefused(t *testing.T) {
 	})
 }
 
-func TestEachDatabaseHasAnIDOfItsOwn(t *testing.T) {
+func TestDatabaseID_EachDatabase_HasItsOwn(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		first := s.beat(t, coupon.Owner{}).Deployment
 		_, err := s.Migrate(t.Context())

@@ -13,7 +13,7 @@ import (
 
 // An instance that is stopped in its transaction sends nothing more, and its
 // connection stays: the row is free within two seconds all the same.
-func TestATransactionThatFallsSilentFreesItsRow(t *testing.T) {
+func TestIdleLimit_SilentTransaction_FreesItsRow(t *testing.T) {
 	for name, mariaDB := range map[string]bool{"as on MariaDB": true, "as on MySQL": false} {
 		t.Run(name, func(t *testing.T) {
 			dsn := migratedDSN(t)
@@ -45,7 +45,7 @@ func TestATransactionThatFallsSilentFreesItsRow(t *testing.T) {
 	}
 }
 
-func TestEverySessionOfTheStoreIsEndedWhenItFallsSilent(t *testing.T) {
+func TestIdleLimit_EverySession_IsEndedWhenSilent(t *testing.T) {
 	s := onMariaDB(t)
 	var seconds int
 	require.NoError(t, s.pools[0].QueryRowContext(t.Context(), "SELECT @@session."+mariaDBIdleVariable).Scan(&seconds))

@@ -28,7 +28,7 @@ func killing(t *testing.T, s *subject, c coupon.Coupon) func(context.Context, or
 	}
 }
 
-func TestATransactionIsWholeOrNotAtAll(t *testing.T) {
+func TestInTx_AnyFailure_IsAllOrNothing(t *testing.T) {
 	broken := errors.New("broken")
 	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
@@ -49,7 +49,7 @@ func TestATransactionIsWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-func TestAPanicLeavesNoTransactionOpen(t *testing.T) {
+func TestInTx_Panic_LeavesNoTransactionOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		require.PanicsWithValue(t, "bug", func() {
@@ -65,7 +65,7 @@ func TestAPanicLeavesNoTransactionOpen(t *testing.T) {
 	})
 }
 
-func TestACallerWhoLeavesInTheMiddleLeavesNothingBehind(t *testing.T) {
+func TestInTx_CallerLeaves_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		for name, leave := range map[string]func(ctx context.Context, tx order.Tx, cancel func()) error{
@@ -91,7 +91,7 @@ func TestACallerWhoLeavesInTheMiddleLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestATransactionEndsWithItsBudget(t *testing.T) {
+func TestInTx_Budget_EndsTransaction(t *testing.T) {
 	s := onMariaDB(t)
 	c := onSale(t, s, 3)
 	holder := session(t, s, "SELECT id FROM coupons FOR UPDATE")
@@ -107,7 +107,7 @@ func TestATransactionEndsWithItsBudget(t *testing.T) {
 	require.Equal(t, []int64{2, 1}, []int64{stock, live})
 }
 
-func TestABudgetThatIsSpentWaitingForAConnectionIsSpent(t *testing.T) {
+func TestInTx_BudgetSpentWaiting_Ends(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		s.pools[0].SetMaxOpenConns(1)
 		c := onSale(t, s, 3)
@@ -122,7 +122,7 @@ func TestABudgetThatIsSpentWaitingForAConnectionIsSpent(t *testing.T) {
 
 // The level is not in @@tx_isolation, which is the session's and stays
 // what it was. What a transaction sees tells.
-func TestATransactionSeesWhatWasCommittedAMomentAgo(t *testing.T) {
+func TestInTx_JustCommitted_IsSeen(t *testing.T) {
 	s := onMariaDB(t)
 	c := onSale(t, s, 3)
 	var conns [2]*sql.Conn

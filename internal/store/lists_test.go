@@ -19,7 +19,7 @@ func ids(orders []order.Order) []int64 {
 	return all
 }
 
-func TestAnOrderIsItsOwnersAlone(t *testing.T) {
+func TestOrders_OtherUser_FindsNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		want := wish(c, 1, 1)
@@ -43,7 +43,7 @@ func TestAnOrderIsItsOwnersAlone(t *testing.T) {
 	})
 }
 
-func TestOrdersAreListedNewestFirstInPages(t *testing.T) {
+func TestOrders_Pages_HaveNewestFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		c.LimitPerUser = 9
@@ -60,7 +60,7 @@ func TestOrdersAreListedNewestFirstInPages(t *testing.T) {
 	})
 }
 
-func TestOverdueOrdersAreThePendingOnesWhoseTimeIsUp(t *testing.T) {
+func TestOverdueOrders_TimeUp_ArePendingOnes(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		now := begins.Add(time.Hour)
@@ -100,7 +100,7 @@ func TestOverdueOrdersAreThePendingOnesWhoseTimeIsUp(t *testing.T) {
 	})
 }
 
-func TestDueReturnsAreReadInPages(t *testing.T) {
+func TestDueReturns_Pages_AreRead(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		for id := int64(5); id >= 1; id-- {
@@ -120,7 +120,7 @@ func TestDueReturnsAreReadInPages(t *testing.T) {
 	})
 }
 
-func TestUnpaidOrdersAreThePendingOnesOfTheCoupon(t *testing.T) {
+func TestUnpaidOrders_Coupon_AreItsPendingOnes(t *testing.T) {
 	onEach(t, func(t *testing.T, s *subject) {
 		c, other := onSale(t, s, 9), onSale(t, s, 9)
 		n, until, err := s.Unpaid(t.Context(), c.ID)

@@ -38,7 +38,7 @@ func paged(t *testing.T, s *subject, l coupon.Load, limit int) map[int64]int {
 
 // What is cancelled after the epoch began comes back as a return of that epoch, which
 // takes the buyer's count back: so whoever counts later counts it still, whenever that is.
-func TestBuyersAreCountedAsOfTheEpochsBeginWheneverTheyAreRead(t *testing.T) {
+func TestBuyers_ReadLater_AreThoseAtTheEpochsStart(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 20)
 		for id := int64(1); id <= 6; id++ {
@@ -69,7 +69,7 @@ func TestBuyersAreCountedAsOfTheEpochsBeginWheneverTheyAreRead(t *testing.T) {
 	})
 }
 
-func TestOnlyALoadingUnderWayIsResumed(t *testing.T) {
+func TestResumeLoading_OnlyInProgress_IsResumed(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		_, err := s.Coupons().Resume(t.Context(), c.ID, c.Epoch)

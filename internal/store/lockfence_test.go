@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestEveryNextFenceIsLarger(t *testing.T) {
+func TestLockFence_Next_IsLarger(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		var mu sync.Mutex
 		given := map[uint64]bool{}
@@ -39,7 +39,7 @@ func TestEveryNextFenceIsLarger(t *testing.T) {
 	})
 }
 
-func TestAFenceIsAboveWhatOrdersRecordedUnderALockThatCountedInRedis(t *testing.T) {
+func TestLockFence_SwitchFromRedisLock_StartsAbove(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		before := wish(c, 1, 1)
@@ -54,7 +54,7 @@ func TestAFenceIsAboveWhatOrdersRecordedUnderALockThatCountedInRedis(t *testing.
 	})
 }
 
-func TestAFenceThatFellBehindCanBeRaisedAndIsNeverLowered(t *testing.T) {
+func TestLockFence_Behind_IsAdvancedNeverLowered(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		first, err := s.NextFence(t.Context(), "user:1")
 		require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestAFenceThatFellBehindCanBeRaisedAndIsNeverLowered(t *testing.T) {
 	})
 }
 
-func TestKeysOfFencesAreComparedByteByByte(t *testing.T) {
+func TestLockFence_Keys_AreComparedByteByByte(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		require.NoError(t, s.RaiseFence(t.Context(), "a", 1<<62))
 		for _, key := range []string{"A", "a ", "ä"} {
@@ -84,7 +84,7 @@ func TestKeysOfFencesAreComparedByteByByte(t *testing.T) {
 	})
 }
 
-func TestAFenceOfADatabaseThatIsAwayIsUnavailable(t *testing.T) {
+func TestLockFence_DatabaseDown_IsUnavailable(t *testing.T) {
 	s := onMariaDB(t)
 	require.NoError(t, s.pools[0].Close())
 	_, err := s.NextFence(t.Context(), "user:1")

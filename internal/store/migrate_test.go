@@ -61,7 +61,7 @@ func withMigrations(t *testing.T, s *subject, texts ...string) {
 	s.migrationFiles = all
 }
 
-func TestMigratingTwiceIsMigratingOnce(t *testing.T) {
+func TestMigrate_Twice_IsOnce(t *testing.T) {
 	emptyBoth(t, func(t *testing.T, s *subject) {
 		applied, err := s.Migrate(t.Context())
 		require.NoError(t, err)
@@ -110,7 +110,7 @@ func migrateAtOnceFrom(t *testing.T, missing []string, stores ...*subject) {
 	require.NoError(t, stores[0].CheckSchema(t.Context()))
 }
 
-func TestOneConnectionIsEnoughToMigrate(t *testing.T) {
+func TestMigrate_OneConnection_IsEnough(t *testing.T) {
 	s := opened(t, Options{MySQL: testservers.DSN(t), MaxOpen: 1, MaxIdle: 1})
 	_, err := s.Migrate(t.Context())
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func TestOneConnectionIsEnoughToMigrate(t *testing.T) {
 }
 
 // It is waited for however long it takes, and until the operator has enough of it.
-func TestAMigrationThatIsRunningIsWaitedForAndToldOf(t *testing.T) {
+func TestMigrate_AnotherRunning_WaitsAndSaysSo(t *testing.T) {
 	log := &told{}
 	s := opened(t, Options{MySQL: testservers.DSN(t), Log: slog.New(log)})
 	other := session(t, s, "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 0)")
@@ -163,7 +163,7 @@ func (l *told) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestTheSchemaIsHeldAgainstTheProgram(t *testing.T) {
+func TestSchema_Differs_IsReported(t *testing.T) {
 	emptyBoth(t, func(t *testing.T, s *subject) {
 		err := s.CheckSchema(t.Context())
 		require.ErrorIs(t, err, ErrSchemaOld, "absent")
@@ -217,7 +217,7 @@ func TestMigrate_VersionBeforeTheFirstMigration_IsRefused(t *testing.T) {
 
 // An ALTER of a large table takes longer than any order may. Here it waits for a
 // transaction that has read the table.
-func TestAMigrationMayTakeLongerThanAnyOrder(t *testing.T) {
+func TestMigrate_SlowStep_MayExceedOrderTimeout(t *testing.T) {
 	dsn := migratedDSN(t)
 	s := opened(t, Options{MySQL: dsn})
 	hurried := opened(t, Options{MySQL: dsn + "&readTimeout=200ms", TxTimeout: 200 * time.Millisecond})

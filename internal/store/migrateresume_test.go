@@ -39,7 +39,7 @@ func tables(t *testing.T, s *subject) []string {
 }
 
 // Most tests begin with a copy of the schema.
-func TestTheSchemaThatTestsBeginWithIsTheMigratedOne(t *testing.T) {
+func TestSchema_OfTests_IsTheMigratedOne(t *testing.T) {
 	for name, pair := range map[string][2]*subject{
 		"MariaDB": {migrated(t, Options{MySQL: testservers.DSN(t)}), onMariaDB(t)},
 		"SQLite":  {migrated(t, Options{SQLite: sqliteDSN(t)}), onSQLite(t)},
@@ -84,7 +84,7 @@ var laterMigrations = []string{
 }
 
 // Each migration is killed once between its change and its version. The change of migration 18 ends with its version.
-func TestAMigrationThatWasKilledIsResumed(t *testing.T) {
+func TestMigrate_Killed_IsResumed(t *testing.T) {
 	open := func(t *testing.T, dsn string) *subject {
 		s := opened(t, Options{MySQL: dsn})
 		withMigrations(t, s, laterMigrations...)
@@ -138,7 +138,7 @@ func TestMigrate_SchemaIsHalfMade_MakesItAgain(t *testing.T) {
 }
 
 // A table with rows belongs to another program. The run changes no table then.
-func TestATableWithRowsThatNoMigrationMadeIsLeftAlone(t *testing.T) {
+func TestMigrate_ForeignTableWithRows_IsKept(t *testing.T) {
 	s := opened(t, Options{MySQL: testservers.DSN(t)})
 	raw(t, s, "CREATE TABLE orders (number INT)")
 	raw(t, s, "INSERT INTO orders VALUES (1)")
@@ -157,7 +157,7 @@ func TestATableWithRowsThatNoMigrationMadeIsLeftAlone(t *testing.T) {
 	require.Equal(t, every(t, s), applied)
 }
 
-func TestAMigrationThatFailsForAnotherReasonIsNotResumed(t *testing.T) {
+func TestMigrate_FailedForOtherReason_IsNotResumed(t *testing.T) {
 	s := onMariaDB(t)
 	last := latest(t, s)
 	withMigrations(t, s, "ALTER TABLE nosuch ADD COLUMN name INT;")

@@ -13,7 +13,7 @@ import (
 
 const pollEvery = 10 * time.Millisecond
 
-func TestADatabaseThatCannotBeUsedIsSaidWithoutThePassword(t *testing.T) {
+func TestOpen_UnusableDatabase_HidesPassword(t *testing.T) {
 	dsn := testservers.DSN(t)
 	m := testservers.MariaDB(t)
 	for name, tc := range map[string]struct {
@@ -36,7 +36,7 @@ func TestADatabaseThatCannotBeUsedIsSaidWithoutThePassword(t *testing.T) {
 	}
 }
 
-func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
+func TestStore_ServerDies_IsUnavailableUntilItReturns(t *testing.T) {
 	m := testservers.NewMariaDB(t)
 	name, err := m.CreateDatabase(t.Context())
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
 	require.Equal(t, []int64{8, 2}, []int64{stock, live}, "what was committed before is there")
 }
 
-func TestASessionThatTheServerKilledIsUnavailable(t *testing.T) {
+func TestStore_SessionKilled_IsUnavailable(t *testing.T) {
 	s := onMariaDB(t)
 	c := onSale(t, s, 10)
 	err := s.InTx(t.Context(), killing(t, s, c))

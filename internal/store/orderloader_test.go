@@ -59,7 +59,7 @@ func slow() (wait func(of []*orderQuery), begun <-chan struct{}, let func()) {
 	}, at, sync.OnceFunc(func() { close(gate) })
 }
 
-func TestOrdersThatAreAskedForTogetherAreReadTogetherAndEachGetsItsOwn(t *testing.T) {
+func TestOrderLoader_ConcurrentCallers_ShareReadAndGetTheirOwn(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 20)
 		mine, yours := placed(t, s, c, 1, 1), placed(t, s, c, 2, 2)
@@ -133,7 +133,7 @@ func TestOrderLoader_StatementHangs_OtherReadsProceed(t *testing.T) {
 	require.ErrorIs(t, <-hung, order.ErrNotFound)
 }
 
-func TestAStatementThatFailsFailsForAllWhoAskedInIt(t *testing.T) {
+func TestOrderLoader_StatementFails_FailsForAllCallers(t *testing.T) {
 	s := onMariaDB(t)
 	placed(t, s, onSale(t, s, 20), 1, 1)
 	away := errors.New("away")

@@ -22,7 +22,7 @@ func split(t *testing.T, s *subject) *subject {
 	return s
 }
 
-func TestOrdersCanBePartitionedByUser(t *testing.T) {
+func TestPartitions_ByUser_Work(t *testing.T) {
 	for _, way := range []string{"single", "group"} {
 		t.Run(way, func(t *testing.T) {
 			s := split(t, onMariaDB(t))
@@ -54,7 +54,7 @@ func TestOrdersCanBePartitionedByUser(t *testing.T) {
 
 // Every statement about one user's orders must find them in one partition: on a
 // distributed database each of the others is another machine that is asked.
-func TestAStatementAboutAUsersOrdersTouchesOnePartition(t *testing.T) {
+func TestPartitions_StatementOfOneUser_TouchesOne(t *testing.T) {
 	m := testservers.NewMariaDB(t, servers.Set("log-output", "TABLE"))
 	name, err := m.CreateDatabase(t.Context())
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
+func TestFence_Place_GrowsAndRefusesSmaller(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c, id := onSale(t, s, 10), int64(0)
 		c.LimitPerUser = 10
@@ -37,7 +37,7 @@ func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
 	})
 }
 
-func TestFirstFencesOfOneUserAtOnceLeaveTheLargest(t *testing.T) {
+func TestFence_FirstOnesAtOnce_KeepLargest(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 100)
 		c.LimitPerUser = 4
@@ -61,7 +61,7 @@ func TestFirstFencesOfOneUserAtOnceLeaveTheLargest(t *testing.T) {
 	})
 }
 
-func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
+func TestPlace_Slot_IsTheLowestFreeUpToLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		c.LimitPerUser = 3
@@ -88,7 +88,7 @@ func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
 	})
 }
 
-func TestARequestMakesOneOrderAtMost(t *testing.T) {
+func TestPlace_SameRequest_MakesOneOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		placed(t, s, c, 1, 1)
@@ -109,7 +109,7 @@ func TestARequestMakesOneOrderAtMost(t *testing.T) {
 }
 
 // Here the lock lets everybody in: the transactions of one user meet.
-func TestASlotThatIsTakenMeanwhileIsLookedForAgain(t *testing.T) {
+func TestPlace_SlotTakenMeanwhile_LooksAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		runs := 0
@@ -131,7 +131,7 @@ func TestASlotThatIsTakenMeanwhileIsLookedForAgain(t *testing.T) {
 	})
 }
 
-func TestAUserWhoseRequestsAllGetInStillHasNoMoreThanTheLimit(t *testing.T) {
+func TestPlace_AllRequestsOfAUser_KeepLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 50)
 		for user := range int64(6) {
@@ -157,7 +157,7 @@ func TestAUserWhoseRequestsAllGetInStillHasNoMoreThanTheLimit(t *testing.T) {
 	})
 }
 
-func TestTakingAUnit(t *testing.T) {
+func TestTakeStock_EachCase_TakesUnitOrReportsWhy(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c, empty := onSale(t, s, 1), onSale(t, s, 1)
 		placed(t, s, empty, 1, 1)
@@ -183,7 +183,7 @@ func TestTakingAUnit(t *testing.T) {
 	})
 }
 
-func TestFiftyBuyersOfTwentyUnitsGetTwenty(t *testing.T) {
+func TestPlace_FiftyBuyersTwentyUnits_SellsTwenty(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 20)
 		var all []func() error

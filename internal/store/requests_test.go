@@ -19,7 +19,7 @@ func atOnce(s *subject, of ...orderKey) []*orderQuery {
 	return all
 }
 
-func TestRequestsThatAreAskedForTogetherFindEachItsOwnOrder(t *testing.T) {
+func TestFindRequests_Together_EachFindsItsOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 50)
 		var all []orderKey
@@ -42,7 +42,7 @@ func TestRequestsThatAreAskedForTogetherFindEachItsOwnOrder(t *testing.T) {
 
 // With many orders in the table a request must still be one look, in its user's
 // partition only.
-func TestARequestIsOneLookWhateverWasSoldBefore(t *testing.T) {
+func TestFindRequest_ManyOrders_IsOneLookup(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *subject) *subject{
 		"one table":  func(_ *testing.T, s *subject) *subject { return s },
 		"partitions": split,

@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestADeadlockIsRunAgainAsAWhole(t *testing.T) {
+func TestRetry_Deadlock_RunsWholeTransactionAgain(t *testing.T) {
 	s := onMariaDB(t)
 	one, two := onSale(t, s, 5), onSale(t, s, 5)
 	var met sync.WaitGroup
@@ -64,7 +64,7 @@ func TestInTx_RowStaysLocked_TriesThreeTimes(t *testing.T) {
 	require.Equal(t, []int64{5, 0}, []int64{stock, live}, "the order was inserted before the wait, three times")
 }
 
-func TestALockThatIsGivenUpIsHadAtTheNextTry(t *testing.T) {
+func TestRetry_LockTimeout_SucceedsAtNextTry(t *testing.T) {
 	s := onMariaDB(t, "innodb_lock_wait_timeout=1")
 	c := onSale(t, s, 5)
 	holder := session(t, s, "SELECT id FROM coupons FOR UPDATE")
@@ -83,7 +83,7 @@ func TestALockThatIsGivenUpIsHadAtTheNextTry(t *testing.T) {
 
 // A server may be set to refuse an update of what the snapshot has not seen. At READ
 // COMMITTED there is no such thing; at REPEATABLE READ it is a try like another.
-func TestARowThatChangedSinceTheSnapshotIsTriedAgain(t *testing.T) {
+func TestRetry_RowChangedSinceSnapshot_SucceedsAtNextTry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		level sql.IsolationLevel
 		runs  int

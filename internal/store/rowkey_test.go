@@ -11,7 +11,7 @@ import (
 )
 
 // A few rows are named in another way than many, and many are more than one statement has.
-func TestOnlyTheUnitsThatTheShardsHaveLeaveTheOutbox(t *testing.T) {
+func TestOutbox_UnitsInShards_LeaveItOnlyThen(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		for _, n := range []int64{1, fewKeys, fewKeys + 1, keysPerStatement + fewKeys + 2} {
 			of := func(id int64) order.Restock {
@@ -42,7 +42,7 @@ func TestOnlyTheUnitsThatTheShardsHaveLeaveTheOutbox(t *testing.T) {
 
 // What a statement costs must grow as its rows do, and not faster: to plan an OR for each of 128
 // takes longer than to read them.
-func TestManyRowsAreJoinedAndNotListed(t *testing.T) {
+func TestRowKeys_Many_AreJoinedNotListed(t *testing.T) {
 	for _, d := range []dialect{mysqlDialect, sqliteDialect} {
 		for _, k := range []rowKey{orderByID, orderByRequest, returnByOrder} {
 			for _, statement := range []string{
@@ -54,7 +54,7 @@ func TestManyRowsAreJoinedAndNotListed(t *testing.T) {
 	}
 }
 
-func TestOrdersThatAreAskedForTogetherAreFoundHoweverManyTheyAre(t *testing.T) {
+func TestFindOrders_ManyTogether_AreAllFound(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 50)
 		for id := int64(1); id <= 20; id++ {

@@ -36,7 +36,7 @@ func sold(t *testing.T, s *subject) coupon.Coupon {
 	return c
 }
 
-func TestTheBooksOfASaleThatIsRight(t *testing.T) {
+func TestSnapshot_CorrectSale_AddsUp(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := sold(t, s)
 		b, err := booksOf(t.Context(), s, c.ID, "r1", "r7", "r50", "nobody's")
@@ -57,7 +57,7 @@ func TestTheBooksOfASaleThatIsRight(t *testing.T) {
 	})
 }
 
-func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
+func TestSnapshot_EachFault_IsReported(t *testing.T) {
 	// Without its indexes the table takes what must never be.
 	loose := []string{
 		"ALTER TABLE orders RENAME TO sound", "CREATE TABLE orders AS SELECT * FROM sound",
@@ -107,7 +107,7 @@ func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
 }
 
 // Half of a cancellation must never be seen: all is read at one moment.
-func TestTheBooksAreOfOneMoment(t *testing.T) {
+func TestSnapshot_Reads_AreOfOneMoment(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		const n = 40
 		c := onSale(t, s, n)
@@ -144,7 +144,7 @@ func TestTheBooksAreOfOneMoment(t *testing.T) {
 
 // Pages end with a user, whoever has how many orders; and an order of the last page that
 // shares its id or request with one of the first is found.
-func TestTheBooksAreReadInPages(t *testing.T) {
+func TestSnapshot_LargeSale_IsReadInPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		row := func(id, user int, request string) string {
@@ -186,7 +186,7 @@ func TestTheBooksAreReadInPages(t *testing.T) {
 	})
 }
 
-func TestTheBooksAnswerForMoreRequestsThanOneQueryTakes(t *testing.T) {
+func TestSnapshot_ManyRequests_TakeSeveralQueries(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		placed(t, s, c, 1, 1)

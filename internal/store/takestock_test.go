@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
+func TestTakeStock_SeveralCoupons_EachIsReducedOrRefuses(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		want, units := map[int64]error{}, map[int64]int64{}
 		id := int64(0)
@@ -77,7 +77,7 @@ func TestAssignRefusals_UnitCameBack_ReturnsErrRetry(t *testing.T) {
 
 // Two instances that take of the same coupons wait for each other and do not deadlock,
 // if both lock the rows in the same order. Rows of other coupons are not for them.
-func TestTheRowsOfCouponsAreLockedInTheOrderOfTheirIdsAndNoOthers(t *testing.T) {
+func TestTakeStock_CouponRows_AreLockedInIDOrder(t *testing.T) {
 	s := onMariaDB(t)
 	first, other, held, last := onSale(t, s, 9), onSale(t, s, 9), onSale(t, s, 9), onSale(t, s, 9)
 	h := newHall(t, s)
@@ -121,7 +121,7 @@ func busy(t *testing.T, tx *sql.Tx, c coupon.Coupon) bool {
 	return false
 }
 
-func TestTwoInstancesThatTakeOfManyCouponsDoNotDeadlock(t *testing.T) {
+func TestTakeStock_TwoInstances_DoNotDeadlock(t *testing.T) {
 	s := onMariaDB(t)
 	var all []coupon.Coupon
 	for range 8 {

@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestTheDatabaseIsVerifiedAndVerifiesTheClient(t *testing.T) {
+func TestTLS_Database_VerifiesBothSides(t *testing.T) {
 	testservers.Need(t)
 	ca := testcerts.New(t)
 	own, mine := ca.Issue(), ca.Issue()

@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestADatabaseThatIsUnavailableSaysWhy(t *testing.T) {
+func TestUnavailable_Database_SaysWhy(t *testing.T) {
 	for number, want := range map[uint16]string{
 		1290: CauseReadOnly, 1792: CauseReadOnly, 1836: CauseReadOnly, 1021: CauseFull, 1026: CauseFull, 1114: CauseFull,
 		1878: CauseFull, 1037: CauseMemory, 1038: CauseMemory, 1041: CauseMemory, 1040: CauseConnections, 1203: CauseConnections,

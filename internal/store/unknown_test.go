@@ -11,7 +11,7 @@ import (
 )
 
 // The driver's error is the same whether the order is there or not. Void tells.
-func TestAFailedCommitIsUnknownUntilItIsDecided(t *testing.T) {
+func TestCommit_Fails_IsUnknownUntilDecided(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   func(p *faultnet.Proxy)
 		decided error // by Void
@@ -49,7 +49,7 @@ func TestAFailedCommitIsUnknownUntilItIsDecided(t *testing.T) {
 
 // A server that stalls its commits, as for a backup, answers too late. The commit
 // may still happen after the client has gone.
-func TestAStalledCommitIsUnknownAndDecidedWhenTheServerGoesOn(t *testing.T) {
+func TestCommit_Stalls_IsUnknownThenDecided(t *testing.T) {
 	behindProxies(t, "stalled", stalledCommit)
 }
 

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestAVoidRequestCanNeverBecomeAnOrder(t *testing.T) {
+func TestVoid_Request_NeverBecomesAnOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		o := wish(c, 1, 1)
@@ -30,7 +30,7 @@ func TestAVoidRequestCanNeverBecomeAnOrder(t *testing.T) {
 	})
 }
 
-func TestAVoidOfARequestInProgressWaitsAndThenSaysTheTruth(t *testing.T) {
+func TestVoid_RequestInProgress_WaitsThenTellsTheOutcome(t *testing.T) {
 	rollback := order.ErrUnavailable // an error that is not run again
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
@@ -56,7 +56,7 @@ func TestAVoidOfARequestInProgressWaitsAndThenSaysTheTruth(t *testing.T) {
 	})
 }
 
-func TestAVoidThatCouldNotWaitLongEnoughDecidesNothing(t *testing.T) {
+func TestVoid_LockWaitTimesOut_DecidesNothing(t *testing.T) {
 	s := onMariaDB(t)
 	c := onSale(t, s, 5)
 	o := wish(c, 1, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
+func TestVerify_ForeignToken_IsRefused(t *testing.T) {
 	tokens := tokensOf(t, Options{Secrets: []Secret{{Secret: testSecret}}})
 	now := tokenTime.Unix()
 	good := func() jwt.MapClaims { return jwt.MapClaims{"sub": "42", "role": "user", "exp": now + 60} }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func FuzzClaimsAreReadAsEncodingJSONReadsThemOrRefused(f *testing.F) {
+func FuzzClaims_AnyJSON_AreReadLikeEncodingJSONOrRefused(f *testing.F) {
 	for _, s := range []string{
 		`{"role":"user","sub":"42","exp":1893456000,"iat":1893452400,"nbf":1893452400.5}`, `{"exp":-1e-3}`, `{"exp":4-2}`,
 		`{"exp":1e999}`, `{"exp":01}`, `{"exp":"1"}`, `{"exp":null}`, `{"sub":"\ud800"}`, `{"\u0073ub":"1"}`, `{"SUB":"1"}`,
@@ -45,7 +45,7 @@ func FuzzClaimsAreReadAsEncodingJSONReadsThemOrRefused(f *testing.F) {
 }
 
 // Only a token that was signed here is accepted, and it is read as it was signed.
-func FuzzATokenIsBelievedOnlyIfItWasSignedHere(f *testing.F) {
+func FuzzVerify_AnyToken_AcceptsOnlyOwnSignature(f *testing.F) {
 	ours, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
 	if err != nil {
 		f.Fatal(err)
@@ -89,7 +89,7 @@ func FuzzATokenIsBelievedOnlyIfItWasSignedHere(f *testing.F) {
 }
 
 // A set is taken with keys that verify and nothing else, or it changes nothing.
-func FuzzAKeySetIsTakenWholeOrNotAtAll(f *testing.F) {
+func FuzzKeySet_AnyText_IsTakenWholeOrRefused(f *testing.F) {
 	for _, s := range []string{
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}`,
@@ -133,7 +133,7 @@ func FuzzAKeySetIsTakenWholeOrNotAtAll(f *testing.F) {
 }
 
 // Each user of a list that is taken is denied, and a list that is refused changes nothing.
-func FuzzAListOfDeniedUsersIsTakenWholeOrNotAtAll(f *testing.F) {
+func FuzzDenyList_AnyText_IsTakenWholeOrRefused(f *testing.F) {
 	for _, s := range []string{"7\n8\n", "# nobody\n\n 7 # a thief\r\n", "7 8", "-1", "07", "x", "\x00", "9223372036854775808\n", "7\r8"} {
 		f.Add(s)
 	}
@@ -162,7 +162,7 @@ func FuzzAListOfDeniedUsersIsTakenWholeOrNotAtAll(f *testing.F) {
 	})
 }
 
-func FuzzAPrivateKeySignsOrIsRefused(f *testing.F) {
+func FuzzPrivateKey_AnyText_SignsOrIsRefused(f *testing.F) {
 	for _, s := range []string{"", "x", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n"} {
 		f.Add([]byte(s))
 	}

@@ -43,7 +43,7 @@ func (i *issuer) set(t testing.TB, keys ...jose.JSONWebKey) []byte {
 	return text
 }
 
-func TestTokensAreVerifiedByPublicKeys(t *testing.T) {
+func TestVerify_PublicKeys_AcceptTheirTokens(t *testing.T) {
 	i := newIssuer(t)
 	other := newIssuer(t)
 	tokens := tokensOf(t, Options{})
@@ -92,7 +92,7 @@ func TestTokensAreVerifiedByPublicKeys(t *testing.T) {
 	require.True(t, valid(rs256(i.rsa, nil)), "of one key a token needs no kid")
 }
 
-func TestAKeySetThatIsNoneKeepsTheEarlierOne(t *testing.T) {
+func TestKeySet_Invalid_KeepsEarlierOne(t *testing.T) {
 	i := newIssuer(t)
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestAKeySetThatIsNoneKeepsTheEarlierOne(t *testing.T) {
 	require.NoError(t, tokens.SetPublicKeys([]byte(`{"keys":[{"kty":"AKP","kid":"x"},`+string(i.set(t, ed)[len(`{"keys":[`):]))))
 }
 
-func TestAPrivateKeySigns(t *testing.T) {
+func TestPrivateKey_EachAlgorithm_SignsTokens(t *testing.T) {
 	i := newIssuer(t)
 	pemOf := func(kind string, key any) []byte {
 		der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -159,7 +159,7 @@ func TestAPrivateKeySigns(t *testing.T) {
 	}
 }
 
-func TestAPublicKeyIsOfOneAlgorithm(t *testing.T) {
+func TestPublicKey_OtherAlgorithm_IsRefused(t *testing.T) {
 	i := newIssuer(t)
 	tokens := tokensOf(t, Options{})
 	require.NoError(t, tokens.SetPublicKeys(i.set(t, i.keys.Keys...)))

@@ -30,7 +30,7 @@ func newSale(t *testing.T) *sale {
 	return s
 }
 
-func TestAPurchaseTokenIsIssuedFromShortlyBeforeTheSaleToItsEnd(t *testing.T) {
+func TestPurchaseToken_Issue_OnlyAroundTheSale(t *testing.T) {
 	s := newSale(t)
 	c := s.coupon
 	for at, want := range map[time.Time]error{
@@ -51,7 +51,7 @@ func TestAPurchaseTokenIsIssuedFromShortlyBeforeTheSaleToItsEnd(t *testing.T) {
 	require.ErrorIs(t, err, coupon.ErrNotFound)
 }
 
-func TestAPurchaseTokenPermitsItsSaleForItsTime(t *testing.T) {
+func TestPurchaseToken_OtherSaleOrTime_IsRefused(t *testing.T) {
 	s := newSale(t)
 	c := s.coupon
 	permit := func(at time.Time) order.Permit {
@@ -70,7 +70,7 @@ func TestAPurchaseTokenPermitsItsSaleForItsTime(t *testing.T) {
 	require.WithinRange(t, permit(later).Until, later.Add(time.Minute), later.Add(61*time.Second))
 }
 
-func TestPurchaseTokensNeedASecretAndALife(t *testing.T) {
+func TestPurchaseTokens_NoSecretOrTTL_AreRefused(t *testing.T) {
 	for _, o := range []PurchaseOptions{
 		{TTL: time.Minute}, {Secrets: [][]byte{make([]byte, MinSecret)}}, {TTL: time.Minute, Secrets: [][]byte{make([]byte, MinSecret-1)}},
 	} {
@@ -79,7 +79,7 @@ func TestPurchaseTokensNeedASecretAndALife(t *testing.T) {
 	}
 }
 
-func FuzzPurchaseToken(f *testing.F) {
+func FuzzPurchaseToken_AnyText_IsReadOrRefused(f *testing.F) {
 	p, err := PurchaseOptions{Secrets: [][]byte{make([]byte, MinSecret)}, TTL: time.Minute}.PurchaseTokens()
 	require.NoError(f, err)
 	now := time.Now()

@@ -36,7 +36,7 @@ func claimsWith(changes jwt.MapClaims) jwt.MapClaims {
 
 func kid(id any) map[string]any { return map[string]any{"kid": id} }
 
-func TestATokenIsOfTheIssuerForTheAudienceAndNotForLong(t *testing.T) {
+func TestVerify_IssuerAudienceLifetime_MustMatch(t *testing.T) {
 	tokens := tokensOf(t, Options{
 		Secrets: []Secret{{Secret: testSecret}}, Issuer: "https://login.example", Audience: "seckill", MaxTTL: 2 * time.Hour,
 	})
@@ -86,7 +86,7 @@ func TestATokenIsOfTheIssuerForTheAudienceAndNotForLong(t *testing.T) {
 	require.ErrorContains(t, err, "must not exceed 2h")
 }
 
-func TestTheFirstSecretSignsAndAllVerify(t *testing.T) {
+func TestSecrets_Several_FirstSignsAllVerify(t *testing.T) {
 	before := tokensOf(t, Options{Secrets: []Secret{{ID: "1", Secret: olderSecret}}})
 	during := tokensOf(t, Options{Secrets: []Secret{{ID: "2", Secret: testSecret}, {ID: "1", Secret: olderSecret}}})
 	after := tokensOf(t, Options{Secrets: []Secret{{ID: "2", Secret: testSecret}}})
@@ -115,7 +115,7 @@ func TestTheFirstSecretSignsAndAllVerify(t *testing.T) {
 	require.True(t, valid(during, hs256(testSecret, map[string]any{"typ": "at+jwt"})))
 }
 
-func TestADeniedUsersTokensAreRefused(t *testing.T) {
+func TestVerify_DeniedUser_IsRefused(t *testing.T) {
 	tokens := tokensOf(t, Options{Secrets: []Secret{{Secret: testSecret}}})
 	text, _, err := tokens.Sign(42, RoleAdmin, 0)
 	require.NoError(t, err)

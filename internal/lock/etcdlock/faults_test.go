@@ -66,7 +66,7 @@ func arrives(t *testing.T, got <-chan error) {
 	}
 }
 
-func TestNoLeaseIsLeftBehind(t *testing.T) {
+func TestLease_Released_LeavesNoEtcdLease(t *testing.T) {
 	addr := testservers.NewEtcd(t).Addr()
 	c, b := observe(t, addr), dial(t, addr)
 	l := locker(t, b, 10*time.Second)
@@ -85,7 +85,7 @@ func TestNoLeaseIsLeftBehind(t *testing.T) {
 	}, soon, 5*time.Millisecond)
 }
 
-func TestALeaseThatEndedAtTheServerIsNotHeldAndTakesTheKeyWithIt(t *testing.T) {
+func TestLease_EndedAtServer_FreesKey(t *testing.T) {
 	addr := testservers.Etcd(t).Addr()
 	c, b, key := observe(t, addr), dial(t, addr), t.Name()
 	_, err := b.Acquire(t.Context(), key, "one", 10*time.Second)
@@ -101,7 +101,7 @@ func TestALeaseThatEndedAtTheServerIsNotHeldAndTakesTheKeyWithIt(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), key, "two"), "it has a lease of its own")
 }
 
-func TestAKeyWhoseLeaseLivesOnIsLostAllTheSameWhenItIsGone(t *testing.T) {
+func TestLease_KeyDeleted_IsLost(t *testing.T) {
 	addr := testservers.Etcd(t).Addr()
 	c, b, key := observe(t, addr), dial(t, addr), t.Name()
 	_, err := b.Acquire(t.Context(), key, "one", 10*time.Second)
@@ -111,7 +111,7 @@ func TestAKeyWhoseLeaseLivesOnIsLostAllTheSameWhenItIsGone(t *testing.T) {
 	require.ErrorIs(t, b.Renew(t.Context(), key, "one", 10*time.Second), lock.ErrNotHeld)
 }
 
-func TestAWriteThatArrivesAfterTheReleaseIsRefused(t *testing.T) {
+func TestAcquire_WriteArrivesAfterRelease_IsRefused(t *testing.T) {
 	addr := testservers.Etcd(t).Addr()
 	c, b, key := observe(t, addr), dial(t, addr), t.Name()
 	require.NoError(t, b.grantLease(t.Context(), leaseID(key, "one"), 10))
@@ -120,7 +120,7 @@ func TestAWriteThatArrivesAfterTheReleaseIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "lease not found")
 }
 
-func TestLeasesAreRoundedUpToWholeSecondsAndNeverShorter(t *testing.T) {
+func TestLease_FractionsOfSeconds_AreRoundedUp(t *testing.T) {
 	addr := testservers.Etcd(t).Addr()
 	c, b := observe(t, addr), dial(t, addr)
 	for asked, want := range map[time.Duration]int64{
@@ -143,7 +143,7 @@ func TestLeasesAreRoundedUpToWholeSecondsAndNeverShorter(t *testing.T) {
 	require.Error(t, b.Renew(t.Context(), t.Name(), "one", time.Minute), "an etcd lease cannot be lengthened")
 }
 
-func TestAWaiterIsWokenThoughTheRevisionsItWatchedWereCompacted(t *testing.T) {
+func TestSubscribe_RevisionsCompacted_WakesWaiter(t *testing.T) {
 	addr := testservers.NewEtcd(t).Addr()
 	c, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), "a")
@@ -159,7 +159,7 @@ func TestAWaiterIsWokenThoughTheRevisionsItWatchedWereCompacted(t *testing.T) {
 	arrives(t, got)
 }
 
-func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
+func TestQueue_WaiterDies_NextTakesItsPlace(t *testing.T) {
 	addr := testservers.NewEtcd(t).Addr()
 	c, b := observe(t, addr), dial(t, addr)
 	h, err := locker(t, b, 20*time.Second).Acquire(t.Context(), "a")
@@ -175,7 +175,7 @@ func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
 	arrives(t, got)
 }
 
-func TestKeysWithSlashesHaveLinesOfTheirOwn(t *testing.T) {
+func TestQueue_KeysWithSlashes_HaveTheirOwn(t *testing.T) {
 	addr := testservers.NewEtcd(t).Addr()
 	c := observe(t, addr)
 	outer, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), "a/b")
@@ -190,7 +190,7 @@ func TestKeysWithSlashesHaveLinesOfTheirOwn(t *testing.T) {
 	arrives(t, first)
 }
 
-func TestALeaseSurvivesAServerThatIsKilledAndStartedAgain(t *testing.T) {
+func TestLease_ServerKilledAndRestarted_Survives(t *testing.T) {
 	server := testservers.NewEtcd(t)
 	b := dial(t, server.Addr())
 	l := locker(t, b, 15*time.Second)
@@ -220,7 +220,7 @@ func tokenOf(t *testing.T, addr, key string) string {
 	return harness(t, addr).Value(t, key)
 }
 
-func TestAfterCloseThereAreNoSubscriptionsAndNothingIsLeft(t *testing.T) {
+func TestClose_Subscriptions_EndAndLeaveNothing(t *testing.T) {
 	b, err := Connect([]string{testservers.Etcd(t).Addr()}, Options{})
 	require.NoError(t, err)
 	_, _, err = b.Subscribe(t.Context(), t.Name(), "token")
@@ -233,7 +233,7 @@ func TestAfterCloseThereAreNoSubscriptionsAndNothingIsLeft(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
+func TestConnection_CallGivenUp_IsReplaced(t *testing.T) {
 	proxy := testservers.Proxy(t, testservers.Etcd(t).Addr())
 	b := dial(t, proxy.Addr())
 	_, err := b.Acquire(t.Context(), t.Name(), "one", 20*time.Second)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func FuzzWhatIsAddedToTheFenceIsANumberOrRefused(f *testing.F) {
+func FuzzRaisedFence_AnyText_IsANumberOrRefused(f *testing.F) {
 	for _, text := range []string{"0", "17", "18446744073709551615", "18446744073709551616", "-1", "", "1 ", "0x1"} {
 		f.Add(text)
 	}

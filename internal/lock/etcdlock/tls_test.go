@@ -18,7 +18,7 @@ import (
 
 // The server wants a certificate and a password of each client, and forgets who has logged in when it
 // is started again.
-func TestAServerMayWantTLSAndAPassword(t *testing.T) {
+func TestDial_TLSAndPassword_Connects(t *testing.T) {
 	testservers.Need(t)
 	ca := testcerts.New(t)
 	own, mine := ca.Issue(), ca.Issue()

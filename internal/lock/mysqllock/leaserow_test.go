@@ -19,12 +19,12 @@ import (
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
-func TestLeaseRow(t *testing.T) {
+func TestLeaseRow_Server_KeepsContract(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, leaseRowHarness(t, testservers.DSN(t)))
 }
 
-func TestLeaseRowOnAServerWhoseClockIsMoved(t *testing.T) {
+func TestLeaseRow_ServerClockMoves_KeepsContract(t *testing.T) {
 	t.Parallel()
 	clock := testservers.NewClock(t)
 	server := testservers.NewMariaDB(t, servers.ByClock(clock))
@@ -122,7 +122,7 @@ func at(t testing.TB, dsn, addr string) string {
 	return c.FormatDSN()
 }
 
-func TestALeaseThatRanOutIsTakenOverWithALargerFenceAndNotRevived(t *testing.T) {
+func TestLeaseRow_Expired_IsTakenOverWithLargerFence(t *testing.T) {
 	b := NewLeaseRow(pool(t, migrated(t), 4))
 	first, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestALeaseThatRanOutIsTakenOverWithALargerFenceAndNotRevived(t *testing.T) 
 	}
 }
 
-func TestARaiseUnderAHolderLeavesItsFence(t *testing.T) {
+func TestAdvanceFence_KeyHeld_KeepsHoldersFence(t *testing.T) {
 	b := NewLeaseRow(pool(t, migrated(t), 4))
 	first, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestARaiseUnderAHolderLeavesItsFence(t *testing.T) {
 	require.NoError(t, err, "is free all the same")
 }
 
-func TestTheClockOfALeaseIsTheServersInUTC(t *testing.T) {
+func TestLeaseRow_Clock_IsTheServersInUTC(t *testing.T) {
 	dsn := migrated(t)
 	here := NewLeaseRow(pool(t, dsn, 1))
 	there := NewLeaseRow(pool(t, dsn+"&time_zone=%27%2B11%3A00%27", 1)) // a session eleven hours ahead
@@ -196,7 +196,7 @@ func TestLeaseRow_AcquireReplyLost_IsRepeated(t *testing.T) {
 	require.True(t, second.Again, "the first try was the one that took it")
 }
 
-func TestKeysOfLeasesAreComparedByteByByte(t *testing.T) {
+func TestLeaseRow_Keys_AreComparedByteByByte(t *testing.T) {
 	b := NewLeaseRow(pool(t, migrated(t), 4))
 	for _, key := range []string{"user:a", "user:A", "user:a ", "user:ä"} {
 		_, err := b.Acquire(t.Context(), key, "of "+key, time.Minute)
@@ -207,13 +207,13 @@ func TestKeysOfLeasesAreComparedByteByByte(t *testing.T) {
 	require.NotErrorIs(t, err, lock.ErrHeld)
 }
 
-func TestADSNThatIsNoneIsRefusedWithoutItsPassword(t *testing.T) {
+func TestOpen_InvalidDSN_HidesPassword(t *testing.T) {
 	_, err := Open("root:hush@tcp(127.0.0.1:1", 0)
 	require.ErrorContains(t, err, "DSN")
 	require.NotContains(t, err.Error(), "hush")
 }
 
-func BenchmarkAcquireAndReleaseALeaseRow(b *testing.B) {
+func BenchmarkLeaseRow(b *testing.B) {
 	r := NewLeaseRow(pool(b, migrated(b), 4))
 	for b.Loop() {
 		if _, err := r.Acquire(b.Context(), "user:1", "token", time.Minute); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // While the slot of a bucket is open, and its keys are moved one by one, a lock is given, refused,
 // renewed and released as ever: to one at a time, with a fence that grows.
-func TestALockIsGivenWhileItsSlotIsMoved(t *testing.T) {
+func TestAcquire_SlotMigrates_GrantsLock(t *testing.T) {
 	cluster := testservers.Cluster(t)
 	client, err := redisconn.Open(t.Context(), redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs(), Timeout: 5 * time.Second})
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestALockIsGivenWhileItsSlotIsMoved(t *testing.T) {
 }
 
 // A lock that its caller left between the first step and the last is no grant without a fence.
-func TestALockWithoutAFenceIsNoGrant(t *testing.T) {
+func TestAcquire_NoFence_IsNotAGrant(t *testing.T) {
 	client := dialed(t, testservers.Redis(t).Addr())
 	b := New(client, Options{})
 	const key = "user:7007"

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestALeaseIsNeverShorterThanAskedFor(t *testing.T) {
+func TestLease_AnyLength_IsNeverShorter(t *testing.T) {
 	for asked, want := range map[time.Duration]int64{
 		time.Millisecond:                      1,
 		time.Millisecond + 1:                  2,
@@ -35,7 +35,7 @@ func TestAcquire_ReplyLost_IsRepeated(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), key, "token"))
 }
 
-func TestAReleaseTellsThoseWhoSubscribedToItsKeyAndNoOthers(t *testing.T) {
+func TestRelease_Subscribers_OnlyThoseOfItsKeyHear(t *testing.T) {
 	b := New(dialed(t, testservers.Redis(t).Addr()), Options{})
 	key, neighbour := "user:1000064", "user:1000128" // of the same bucket
 	freed, cancel, err := b.Subscribe(t.Context(), key, "waiter")

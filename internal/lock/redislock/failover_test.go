@@ -18,7 +18,7 @@ import (
 
 // A release in the midst of a failover may not be answered, or be forgotten by the server
 // that takes over. It ends nevertheless, and the key is free when its lease is over.
-func TestAReleaseDuringAFailoverEndsAndTheKeyIsFreeWithinItsLease(t *testing.T) {
+func TestRelease_DuringFailover_KeyIsFreeWithinLease(t *testing.T) {
 	t.Parallel()
 	const keys, lease, timeout = 60, 4 * time.Second, 2 * time.Second
 	group := testservers.NewSentinel(t)

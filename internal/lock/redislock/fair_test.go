@@ -14,18 +14,18 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestInFairModeOnAStandaloneServer(t *testing.T) {
+func TestFairMode_StandaloneServer_KeepsContract(t *testing.T) {
 	t.Parallel()
 	locktest.RunWaiting(t, fair(t, testservers.NewRedis(t).Addr()))
 }
 
-func TestInFairModeOnTheEmbeddedServer(t *testing.T) {
+func TestFairMode_EmbeddedServer_KeepsContract(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	locktest.RunWaiting(t, fair(t, startMini(t)))
 }
 
-func TestInFairModeOnACluster(t *testing.T) {
+func TestFairMode_Cluster_KeepsContract(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	h, dial := clusterHarness(t)
@@ -37,7 +37,7 @@ func TestFairLockHistory_ManyClients_IsLinearizable(t *testing.T) {
 	history.Check(t, history.Options{Server: h.Server, Dial: h.Dial, InTurn: true})
 }
 
-func TestInFairModeAReleaseWakesTheFirstInLineAlone(t *testing.T) {
+func TestFairMode_Release_WakesTheFirstOnly(t *testing.T) {
 	b, key := New(dialed(t, testservers.Redis(t).Addr()), Options{Fair: true, PlaceTTL: time.Hour}), "user:line-of-three"
 	_, err := b.Acquire(t.Context(), key, "holder", time.Hour)
 	require.NoError(t, err)
@@ -95,13 +95,13 @@ func lineOf(t testing.TB, observer redis.UniversalClient, key string) int {
 	return int(line.Val())
 }
 
-func TestTheLineIsInTheSlotOfItsLockAndMeetsNoOtherKey(t *testing.T) {
+func TestFairMode_LineKeys_ShareSlotAndCollideWithNone(t *testing.T) {
 	n := namesOf("user:42")
 	require.Equal(t, "seckill:line:{lock:42}:user:42", n.waitQueue())
 	require.Equal(t, "seckill:places:{lock:42}:user:42", n.places())
 }
 
-func TestAProcessWithoutFairModeFindsTheSameLock(t *testing.T) {
+func TestFairMode_ProcessWithoutIt_FindsSameLock(t *testing.T) {
 	addr := testservers.Redis(t).Addr()
 	fair, plain := New(dialed(t, addr), Options{Fair: true}), New(dialed(t, addr), Options{})
 	a, err := fair.Acquire(t.Context(), "user:mixed", "a", time.Minute)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func FuzzAnyKeyHasALockOfItsOwnInOneBucket(f *testing.F) {
+func FuzzLockKey_AnyKey_IsUniqueInItsBucket(f *testing.F) {
 	for _, key := range []string{"user:42", "user:18446744073709551616", "user:-1", "fence", ":fence", "", "a}b{c", "\x00"} {
 		f.Add(key)
 	}
@@ -20,7 +20,7 @@ func FuzzAnyKeyHasALockOfItsOwnInOneBucket(f *testing.F) {
 	})
 }
 
-func FuzzWhatIsLeftOfALeaseIsNeverNegative(f *testing.F) {
+func FuzzRemainingLease_AnyAnswer_IsNotNegative(f *testing.F) {
 	f.Add(int64(-2))
 	f.Add(int64(0))
 	f.Fuzz(func(t *testing.T, ms int64) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestALeaseThatIsAboutToEndIsNotTakenForOneThatNeverEnds(t *testing.T) {
+func TestRemainingLease_AboutToEnd_IsNotEndless(t *testing.T) {
 	for name, tc := range map[string]struct {
 		said int64
 		want time.Duration

@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestNamesOfKeys(t *testing.T) {
+func TestKeyNames_EachKey_FollowTheScheme(t *testing.T) {
 	for key, want := range map[string]names{
 		"user:42":  {"seckill:{lock:42}:user:42", "seckill:{lock:42}:fence", "seckill:{lock:42}:freed"},
 		"user:64":  {"seckill:{lock:0}:user:64", "seckill:{lock:0}:fence", "seckill:{lock:0}:freed"},
@@ -27,12 +27,12 @@ func TestNamesOfKeys(t *testing.T) {
 	}
 }
 
-func TestNoKeyMeetsTheCounterOfItsBucket(t *testing.T) {
+func TestLockKey_AnyKey_DiffersFromTheCounter(t *testing.T) {
 	n := namesOf("fence")
 	require.NotEqual(t, n.fence, n.lock)
 }
 
-func TestABucketSharesOneCounterThatNeverExpires(t *testing.T) {
+func TestBucket_Counter_IsSharedAndNeverExpires(t *testing.T) {
 	client := dialed(t, testservers.NewRedis(t).Addr())
 	b := New(client, Options{})
 	var last uint64
@@ -56,7 +56,7 @@ func TestABucketSharesOneCounterThatNeverExpires(t *testing.T) {
 	require.InDelta(t, now.UnixMicro(), last, float64(time.Minute.Microseconds()), "the server's microseconds")
 }
 
-func TestAGrantThatTooFewReplicasHaveIsNone(t *testing.T) {
+func TestAcquire_TooFewReplicas_IsNotAGrant(t *testing.T) {
 	client := dialed(t, testservers.NewRedis(t).Addr()) // it has no replica
 	l, err := lock.New(New(client, Options{Replicas: 1, ReplicaTimeout: 20 * time.Millisecond}), lock.Options{Lease: time.Minute})
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestAGrantThatTooFewReplicasHaveIsNone(t *testing.T) {
 		time.Second, time.Millisecond)
 }
 
-func TestAGrantThatEnoughReplicasHaveCounts(t *testing.T) {
+func TestAcquire_EnoughReplicas_Grants(t *testing.T) {
 	master, replica := testservers.NewRedis(t), testservers.NewRedis(t)
 	host, port, err := net.SplitHostPort(master.Addr())
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestAGrantThatEnoughReplicasHaveCounts(t *testing.T) {
 	require.Positive(t, client.PTTL(t.Context(), "seckill:{lock:1}:user:1").Val(), "the touch keeps the lease")
 }
 
-func TestTheScriptsMayRunThroughAnAutomaticPipeline(t *testing.T) {
+func TestScripts_AutomaticPipeline_Run(t *testing.T) {
 	client := dialed(t, testservers.NewRedis(t).Addr())
 	pipe, err := client.AutoPipeline()
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestTheScriptsMayRunThroughAnAutomaticPipeline(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), "user:1", "token"))
 }
 
-func TestASubscriptionThatFailsLeavesNothing(t *testing.T) {
+func TestSubscribe_Fails_LeavesNothing(t *testing.T) {
 	b := New(dialed(t, "127.0.0.1:1"), Options{})
 	for range 3 {
 		_, _, err := b.Subscribe(t.Context(), "user:1", "token")
@@ -118,7 +118,7 @@ func BenchmarkAcquireAndRelease(b *testing.B) {
 	}
 }
 
-func BenchmarkTwoRawRoundTrips(b *testing.B) {
+func BenchmarkBaseline_TwoRawRoundTrips(b *testing.B) {
 	client := dialed(b, testservers.Redis(b).Addr())
 	b.ReportAllocs()
 	for b.Loop() {
@@ -131,7 +131,7 @@ func BenchmarkTwoRawRoundTrips(b *testing.B) {
 	}
 }
 
-func BenchmarkTwoBareScripts(b *testing.B) {
+func BenchmarkBaseline_TwoScripts(b *testing.B) {
 	l := New(dialed(b, testservers.Redis(b).Addr()), Options{})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -26,7 +26,7 @@ func users(n int) []string {
 	return keys
 }
 
-func TestEachMemberOfABatchHasAFenceOfItsOwnAndNoTwoTheSame(t *testing.T) {
+func TestAcquireMany_EachMember_HasItsOwnFence(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	l, err := lock.New(New(c, Options{}), lock.Options{Lease: time.Minute})
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestEachMemberOfABatchHasAFenceOfItsOwnAndNoTwoTheSame(t *testing.T) {
 
 // Counted by the servers: commands that the scripts call do not count.
 // The counter of a bucket is read once for all members, and written once.
-func TestTheFencesOfABatchGrowWhereTheCounterIsAheadOfTheClock(t *testing.T) {
+func TestAcquireMany_CounterAheadOfClock_FencesGrow(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b, all := New(c, Options{}), users(2*buckets+1)
 	keys := []string{all[0], all[buckets], all[2*buckets]} // of one bucket
@@ -72,7 +72,7 @@ func TestTheFencesOfABatchGrowWhereTheCounterIsAheadOfTheClock(t *testing.T) {
 	require.Equal(t, strconv.FormatUint(ahead, 10), c.Get(t.Context(), namesOf(keys[0]).fence).Val())
 }
 
-func TestABatchIsOneScriptForEachMaster(t *testing.T) {
+func TestAcquireMany_EachMaster_GetsOneScript(t *testing.T) {
 	const members, rounds = 50, 4
 	_, dial := clusterHarness(t)
 	for name, tc := range map[string]struct {
@@ -102,7 +102,7 @@ func TestABatchIsOneScriptForEachMaster(t *testing.T) {
 	}
 }
 
-func TestAScriptForManyKeepsRedisBusyForLessThanFiveMilliseconds(t *testing.T) {
+func TestAcquireMany_ManyKeys_BlockRedisUnder5ms(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b, keys := New(c, Options{Fair: true}), users(perScript) // the dearer
 	least := time.Hour
@@ -121,7 +121,7 @@ func TestAScriptForManyKeepsRedisBusyForLessThanFiveMilliseconds(t *testing.T) {
 	require.Less(t, least, 5*time.Millisecond)
 }
 
-func TestAMemberWhoseSlotIsElsewhereGoesAlone(t *testing.T) {
+func TestAcquireMany_SlotElsewhere_MemberGoesIndividually(t *testing.T) {
 	_, dial := clusterHarness(t)
 	client := dial(t, "")
 	b, keys := New(client, Options{}), users(30)
@@ -197,7 +197,7 @@ func TestBatch_KeyOfAnotherHolder_IsUntouched(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), keys[1], "another"))
 }
 
-func TestABatchTellsOfItsReleaseIfSomebodyWaits(t *testing.T) {
+func TestAcquireMany_Waiters_AreAnnouncedOnRelease(t *testing.T) {
 	for name, o := range map[string]Options{"plain": {}, "in fair mode": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			c := dialed(t, testservers.NewRedis(t).Addr())

@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestAKeyIsPassedWithTheNextFenceAndAskingAgainIsTheSameGrant(t *testing.T) {
+func TestHandoff_Repeated_ReturnsSameGrantWithNextFence(t *testing.T) {
 	t.Parallel()
 	b := New(dialed(t, testservers.Redis(t).Addr()), Options{})
 	ctx, key := t.Context(), "user:2000001"
@@ -43,7 +43,7 @@ func TestAKeyIsPassedWithTheNextFenceAndAskingAgainIsTheSameGrant(t *testing.T) 
 	require.ErrorIs(t, b.Release(ctx, key, "third"), lock.ErrNotHeld)
 }
 
-func TestAPassedKeyHasTheLeaseOfItsNextHolder(t *testing.T) {
+func TestHandoff_NextHolder_HasItsOwnLease(t *testing.T) {
 	t.Parallel()
 	client := dialed(t, testservers.Redis(t).Addr())
 	b := New(client, Options{})
@@ -84,7 +84,7 @@ func TestPass_KeyPassedTwice_FinalReleaseNotifiesWaiter(t *testing.T) {
 	}
 }
 
-func TestInFairModeAndWithReplicasNoKeyIsPassed(t *testing.T) {
+func TestHandoff_FairModeOrReplicas_IsUnsupported(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{Fair: true}, {Replicas: 1}} {
 		b := New(dialed(t, testservers.Redis(t).Addr()), o)
@@ -93,7 +93,7 @@ func TestInFairModeAndWithReplicasNoKeyIsPassed(t *testing.T) {
 	}
 }
 
-func TestAServerThatTakesNoWritesPassesNothingAndFreesTheKey(t *testing.T) {
+func TestHandoff_ReadOnlyServer_FreesKey(t *testing.T) {
 	t.Parallel()
 	client := dialed(t, testservers.NewRedis(t).Addr())
 	b := New(client, Options{})
@@ -106,7 +106,7 @@ func TestAServerThatTakesNoWritesPassesNothingAndFreesTheKey(t *testing.T) {
 	require.NoError(t, b.Release(ctx, key, "first"))
 }
 
-func TestBetweenTheCallersOfOneProcessASectionIsOneCommand(t *testing.T) {
+func TestHandoff_SameProcess_IsOneCommandPerSection(t *testing.T) {
 	t.Parallel()
 	const callers, sections = 16, 10
 	client := dialed(t, testservers.NewRedis(t).Addr())
@@ -128,7 +128,7 @@ func TestBetweenTheCallersOfOneProcessASectionIsOneCommand(t *testing.T) {
 	}
 }
 
-func TestProcessesThatPassAKeyOnLetEachOtherIn(t *testing.T) {
+func TestHandoff_SeveralProcesses_LetEachOtherIn(t *testing.T) {
 	t.Parallel()
 	const callers, sections = 8, 10
 	client := dialed(t, testservers.NewRedis(t).Addr())

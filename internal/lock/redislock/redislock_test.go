@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testservers.Main(m)
 }
 
-func TestOnAStandaloneServer(t *testing.T) {
+func TestRedisLock_StandaloneServer_KeepsContract(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, harness(t, testservers.NewRedis(t).Addr()))
 }
@@ -32,7 +32,7 @@ func TestOnAStandaloneServer(t *testing.T) {
 // Here the scripts of all callers of a client share its pipelines. What is asked after
 // a reply that does not come waits for as long as the client does, so that must be less
 // than the second within which a key has to be gone.
-func TestInCommonPipelinesOnAStandaloneServer(t *testing.T) {
+func TestRedisLock_SharedPipelines_KeepsContract(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	h := harness(t, testservers.NewRedis(t).Addr())
@@ -47,14 +47,14 @@ func TestInCommonPipelinesOnAStandaloneServer(t *testing.T) {
 	locktest.Run(t, h)
 }
 
-func TestOnAServerWhoseClockIsMoved(t *testing.T) {
+func TestRedisLock_ServerClockMoves_KeepsContract(t *testing.T) {
 	t.Parallel()
 	clock := testservers.NewClock(t)
 	h := harness(t, testservers.NewRedis(t, servers.ByClock(clock)).Addr())
 	locktest.RunClock(t, h, func(t testing.TB, by time.Duration) { testservers.Move(t, clock, by) })
 }
 
-func TestOnTheEmbeddedServer(t *testing.T) {
+func TestRedisLock_EmbeddedServer_KeepsContract(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	h := harness(t, startMini(t))
@@ -62,7 +62,7 @@ func TestOnTheEmbeddedServer(t *testing.T) {
 	locktest.Run(t, h)
 }
 
-func TestOnACluster(t *testing.T) {
+func TestRedisLock_Cluster_KeepsContract(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	h, _ := clusterHarness(t)

@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestWaitersThatFollowEachOtherShareASubscription(t *testing.T) {
+func TestSubscription_ConsecutiveWaiters_ShareOne(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b := New(c, Options{})
 	key := "user:next"

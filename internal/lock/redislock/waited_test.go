@@ -24,7 +24,7 @@ func messages(t testing.TB, c redis.UniversalClient) string {
 	return calls
 }
 
-func TestReleasePublishesOnlyWhenKeyIsAwaited(t *testing.T) {
+func TestRelease_KeyIsAwaited_PublishesOnlyThen(t *testing.T) {
 	for name, o := range map[string]Options{"plain": {}, "in fair mode": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			c := dialed(t, testservers.NewRedis(t).Addr())
@@ -90,7 +90,7 @@ func toldUnmarked(t *testing.T, release func(b *Backend, key, token string) erro
 	require.NoError(t, release(b, key, "second"))
 }
 
-func TestAMarkLeavesTheGrantAsItIs(t *testing.T) {
+func TestWaitMark_Set_LeavesGrantAsItIs(t *testing.T) {
 	for name, addr := range map[string]string{"Redis": testservers.Redis(t).Addr(), "embedded": startMini(t)} {
 		t.Run(name, func(t *testing.T) {
 			c, key := dialed(t, addr), "user:marked"

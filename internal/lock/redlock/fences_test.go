@@ -31,7 +31,7 @@ func (c *counter) RaiseFence(_ context.Context, _ string, above uint64) error {
 	return c.err
 }
 
-func TestTheFenceIsTheSameForARepeatAndLargerAfterAnythingElse(t *testing.T) {
+func TestFence_RepeatOrNew_IsSameOrLarger(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	b := backend(t, clients, Options{Fencer: &counter{}, NodeTimeout: 2 * time.Second})
 	fence := func(token string, lease time.Duration) uint64 {
@@ -63,7 +63,7 @@ func TestTheFenceIsTheSameForARepeatAndLargerAfterAnythingElse(t *testing.T) {
 	require.EqualValues(t, 10, fence("c", minute))
 }
 
-func TestWithoutAFenceInTimeThereIsNoGrantAndNothingIsLeft(t *testing.T) {
+func TestFence_TooLate_IsNotAGrantAndLeavesNothing(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	broken := errors.New("broken")
 	for name, fencer := range map[string]*counter{
@@ -83,7 +83,7 @@ func TestWithoutAFenceInTimeThereIsNoGrantAndNothingIsLeft(t *testing.T) {
 	}
 }
 
-func TestFencesAreForgottenWithTheReleaseOrTheLease(t *testing.T) {
+func TestFences_ReleaseOrLeaseEnd_ForgetsThem(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	b := backend(t, clients, Options{Fencer: &counter{}, NodeTimeout: 2 * time.Second})
 	left := func() int { b.fences.mu.Lock(); defer b.fences.mu.Unlock(); return len(b.fences.given) }

@@ -14,7 +14,7 @@ import (
 )
 
 // A new connection takes several journeys here, and so longer than a node may take to answer.
-func TestVotesAreTakenBackAlsoOverANetworkThatIsSlowerThanTheTimeoutOfANode(t *testing.T) {
+func TestVotes_NetworkSlowerThanTimeout_AreTakenBack(t *testing.T) {
 	_, clients, addrs := startNodes(t, 3)
 	p := testservers.Proxy(t, addrs)
 	far := dialAll(t, p.Addr())
@@ -35,7 +35,7 @@ func TestVotesAreTakenBackAlsoOverANetworkThatIsSlowerThanTheTimeoutOfANode(t *t
 	require.Eventually(t, func() bool { return got() == "" }, 10*time.Second, time.Millisecond)
 }
 
-func TestALateVoteOfAnEarlierQuestionDoesNotEndALaterOne(t *testing.T) {
+func TestVotes_LateVote_DoesNotEndALaterCall(t *testing.T) {
 	_, clients, _ := startNodes(t, 3)
 	b := backend(t, clients, Options{})
 	_, err := b.Acquire(t.Context(), "user:1", "token", minute)

@@ -25,7 +25,7 @@ import (
 
 const minute = time.Minute
 
-func Test31LockedExactlyWhenAMajorityWasFreeAndNoKeyOfOursIsLeftOtherwise(t *testing.T) {
+func TestRedLock_AnyNodesFree_NeedsMajorityOrLeavesNothing(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	b := backend(t, clients, Options{NodeTimeout: 2 * time.Second}) // all answer
 	for name, stranger := range map[string]func(node int) string{
@@ -74,7 +74,7 @@ func TestAcquire_MajorityHeld_ReportsTimeUntilFree(t *testing.T) {
 	require.InDelta(t, 2*minute, held.Remaining, float64(10*time.Second))
 }
 
-func Test32ABlackHoleCostsTheTimeoutOfANodeAndNoMore(t *testing.T) {
+func TestRedLock_SilentNode_CostsOneNodeTimeout(t *testing.T) {
 	const nodeTimeout = 500 * time.Millisecond
 	_, clients, addrs := startNodes(t, 5)
 	for holes, may := range []bool{true, true, true, false, false, false} {
@@ -131,7 +131,7 @@ func beforeSome(t *testing.T, addrs string, some int, nodeTimeout time.Duration)
 	}
 }
 
-func TestNodesThatDidNotAnswerAreFreedToo(t *testing.T) {
+func TestRelease_SilentNodes_AreFreedToo(t *testing.T) {
 	_, clients, addrs := startNodes(t, 5)
 	all := strings.Split(addrs, ",")
 	p := testservers.Proxy(t, strings.Join(all[:3], ","))
@@ -149,7 +149,7 @@ func TestNodesThatDidNotAnswerAreFreedToo(t *testing.T) {
 		time.Second, time.Millisecond)
 }
 
-func Test33ElapsedLongerThanTheLeaseIsRefused(t *testing.T) {
+func TestRedLock_ElapsedLongerThanLease_IsRefused(t *testing.T) {
 	_, clients, addrs := startNodes(t, 5)
 	p := testservers.Proxy(t, addrs)
 	b := backend(t, dialAll(t, p.Addr()), Options{NodeTimeout: 5 * time.Second})
@@ -167,7 +167,7 @@ func Test33ElapsedLongerThanTheLeaseIsRefused(t *testing.T) {
 	require.NotErrorIs(t, err, lock.ErrNotHeld, "it may be tried again")
 }
 
-func Test33ValidityIsTheLeaseLessWhatElapsedLessTheDrift(t *testing.T) {
+func TestRedLock_Validity_IsLeaseLessElapsedLessDrift(t *testing.T) {
 	const lease = 10 * time.Second
 	drift := lease/100 + 2*time.Millisecond
 	for name, tc := range map[string]struct {
@@ -189,7 +189,7 @@ func Test33ValidityIsTheLeaseLessWhatElapsedLessTheDrift(t *testing.T) {
 	}
 }
 
-func Test34ANodeThatRestartedEmptyDoesNotJoinByRenewal(t *testing.T) {
+func TestRedLock_NodeRestartedEmpty_DoesNotJoinByRenewal(t *testing.T) {
 	nodes, clients, _ := startNodes(t, 5)
 	b := backend(t, clients, Options{NodeTimeout: 10 * time.Second})
 	_, err := b.Acquire(t.Context(), "user:1", "token", minute)
@@ -238,7 +238,7 @@ func TestAcquire_ConcurrentCallers_ExactlyOneWins(t *testing.T) {
 	}
 }
 
-func TestNodesAndLeasesThatMakeNoLockAreRefused(t *testing.T) {
+func TestNew_InvalidNodesOrLease_IsRefused(t *testing.T) {
 	_, err := New([]*redis.Client{}, Options{})
 	require.Error(t, err)
 	_, clients, _ := startNodes(t, 1)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
-func TestOnFiveServers(t *testing.T) {
+func TestRedLock_FiveServers_KeepsContract(t *testing.T) {
 	_, clients, addrs := startNodes(t, 5)
 	fencer := newFencer(t)
 	ctx := context.Background()

@@ -72,7 +72,7 @@ func (o observer) freeWithin(t *testing.T, key string, d time.Duration) {
 	require.Eventually(t, func() bool { return len(o.children(t, "/seckill/held/"+escape(key))) == 0 }, d, 2*time.Millisecond)
 }
 
-func TestALeaseThatTheServerWouldCutShortIsRefusedAndNothingIsLeft(t *testing.T) {
+func TestAcquire_LeaseBeyondServerLimit_LeavesNothing(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o, b := observe(t, addr), dial(t, addr)
 	_, err := b.Acquire(t.Context(), t.Name(), "one", 3*time.Minute)
@@ -81,7 +81,7 @@ func TestALeaseThatTheServerWouldCutShortIsRefusedAndNothingIsLeft(t *testing.T)
 	require.Empty(t, o.children(t, b.held(t.Name())))
 }
 
-func TestAnExpiredSessionTakesItsNodesAndTheBackendGoesOnWithANewOne(t *testing.T) {
+func TestSession_Expires_NodesGoAndBackendReconnects(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	b := dial(t, proxy.Addr())
@@ -107,7 +107,7 @@ func TestAnExpiredSessionTakesItsNodesAndTheBackendGoesOnWithANewOne(t *testing.
 	require.NoError(t, again.Release(t.Context()))
 }
 
-func TestABrokenConnectionIsMadeAgainWithinTheSameSession(t *testing.T) {
+func TestSession_ConnectionBreaks_IsResumed(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	proxy := testservers.Proxy(t, addr)
 	b := dial(t, proxy.Addr())
@@ -123,7 +123,7 @@ func TestABrokenConnectionIsMadeAgainWithinTheSameSession(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), t.Name(), "one"))
 }
 
-func TestALeaseSurvivesAServerThatIsKilledAndStartedAgain(t *testing.T) {
+func TestLease_ServerKilledAndRestarted_Survives(t *testing.T) {
 	server := testservers.NewZooKeeper(t)
 	b := dial(t, server.Addr())
 	l := locker(t, b, 15*time.Second)
@@ -202,7 +202,7 @@ func TestClose_KeyHeld_ExpiresWithLease(t *testing.T) {
 	require.ErrorIs(t, err, errClosed)
 }
 
-func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
+func TestQueue_WaiterDies_NextTakesItsPlace(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o, dying := observe(t, addr), dial(t, addr)
 	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), t.Name())
@@ -215,7 +215,7 @@ func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
 	arrives(t, got)
 }
 
-func TestAWaiterWhoseSessionExpiredStandsInLineAgain(t *testing.T) {
+func TestQueue_SessionExpires_WaiterQueuesAgain(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), t.Name())
@@ -230,7 +230,7 @@ func TestAWaiterWhoseSessionExpiredStandsInLineAgain(t *testing.T) {
 	arrives(t, got)
 }
 
-func TestNodesAreOrderedByTheirNumbersAlsoWhereTheseBeginAnew(t *testing.T) {
+func TestNodes_SequenceWrapsAround_KeepOrder(t *testing.T) {
 	n := newNames([]string{"b.-2147483648", "c.2147483647", "a.-2147483647", "nonsense", "z.2147483646"})
 	require.Equal(t, names{"z.2147483646", "c.2147483647", "b.-2147483648", "a.-2147483647"}, n)
 	before, there := n.before("c.2147483647")
@@ -245,7 +245,7 @@ func TestNodesAreOrderedByTheirNumbersAlsoWhereTheseBeginAnew(t *testing.T) {
 	require.False(t, ours)
 }
 
-func TestAnyTextMayBeAKeyOrAToken(t *testing.T) {
+func TestKeys_AnyText_IsAllowed(t *testing.T) {
 	b := dial(t, testservers.ZooKeeper(t).Addr())
 	for _, text := range []string{".", "..", "a/b", "a.b", "a", "é ü", "%2E", "zookeeper", "-"} {
 		_, err := b.Acquire(t.Context(), t.Name()+text, text, 10*time.Second)
@@ -257,7 +257,7 @@ func TestAnyTextMayBeAKeyOrAToken(t *testing.T) {
 	}
 }
 
-func TestTooManyLengthsOfLeasesAreRefused(t *testing.T) {
+func TestSessions_TooManyLeaseLengths_AreRefused(t *testing.T) {
 	b := dial(t, testservers.ZooKeeper(t).Addr())
 	for i := range maxSessions {
 		_, err := b.session(time.Duration(i+1) * time.Second)
@@ -269,7 +269,7 @@ func TestTooManyLengthsOfLeasesAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestARefusedCallLeavesNoNodeBehindTheHolder(t *testing.T) {
+func TestAcquire_Refused_LeavesNoNode(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o, b := observe(t, addr), dial(t, addr)
 	_, err := b.Acquire(t.Context(), t.Name(), "holder", 10*time.Second)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func FuzzANodeIsFoundByItsTokenAmongAnyOthers(f *testing.F) {
+func FuzzNodes_AnyNames_FindTokensNode(f *testing.F) {
 	f.Add("token", "a.1,b.-2147483648,nonsense,.,..")
 	f.Add("a.b/c d%", "a.b.1")
 	f.Add("", ".0")

@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestTheSessionThatWasWithoutUseForLongestMakesRoomForAnother(t *testing.T) {
+func TestSessions_Full_EvictsTheLeastRecentlyUsed(t *testing.T) {
 	b := dial(t, testservers.ZooKeeper(t).Addr())
 	length := func(i int) time.Duration { return 8*time.Second + time.Duration(i)*time.Millisecond }
 	acquire := func(i int) error {
@@ -49,7 +49,7 @@ func TestTheSessionThatWasWithoutUseForLongestMakesRoomForAnother(t *testing.T) 
 
 // The library sets its watches again on a new connection, and reads for that what its
 // reader of answers writes. The race detector sees it if answers come first.
-func TestWatchesAreSetAgainBeforeAnswersAreReadOnANewConnection(t *testing.T) {
+func TestReconnect_Watches_AreSetBeforeAnswersAreRead(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o, b := observe(t, addr), dial(t, addr)
 	const lease = 30 * time.Second // a busy machine may take ten for what comes now
@@ -91,7 +91,7 @@ func TestWatchesAreSetAgainBeforeAnswersAreReadOnANewConnection(t *testing.T) {
 	}
 }
 
-func TestTheFirstAnswerOnANewConnectionIsHeldBackWhileWatchesAreSetAgain(t *testing.T) {
+func TestReconnect_WatchesBeingSet_HoldsBackFirstAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		watches bool
 		first   time.Duration

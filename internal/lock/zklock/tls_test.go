@@ -16,7 +16,7 @@ import (
 )
 
 // The server wants a certificate of each client over TLS, and what is made with a password is closed to others.
-func TestAServerMayWantTLSAndAPassword(t *testing.T) {
+func TestDial_TLSAndPassword_Connects(t *testing.T) {
 	testservers.Need(t)
 	ca := testcerts.New(t)
 	own, mine := ca.Issue(), ca.Issue()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
-func TestOnOneServer(t *testing.T) {
+func TestBackend_OneServer_KeepsContract(t *testing.T) {
 	locktest.Run(t, harness(t, testservers.NewZooKeeper(t).Addr()))
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
+func TestLiveStats_P99_CoversLastSecondsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New()
 		require.Zero(t, m.Live.P99(), "nothing was accepted")

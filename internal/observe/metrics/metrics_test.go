@@ -125,7 +125,7 @@ func twoShards(_ context.Context, all []coupon.Coupon) ([][]int64, []error) {
 	return slices.Repeat([][]int64{{5, 4}}, len(all)), make([]error, len(all))
 }
 
-func TestEveryNameAndLabelIsAsDashboardsKnowIt(t *testing.T) {
+func TestMetrics_NamesAndLabels_MatchDashboards(t *testing.T) {
 	text := served(t, filled(t, twoShards))
 	labels := map[string]string{}
 	var found []string
@@ -163,7 +163,7 @@ func labelsOf(line string) string {
 }
 
 // A panel that asks for a metric of another name shows nothing, and no error.
-func TestTheDashboardAsksForMetricsThatExist(t *testing.T) {
+func TestDashboard_Queries_NameExistingMetrics(t *testing.T) {
 	board, err := os.ReadFile("../../../configs/grafana/dashboards/seckill.json")
 	require.NoError(t, err)
 	text := served(t, filled(t, twoShards))
@@ -176,13 +176,13 @@ func TestTheDashboardAsksForMetricsThatExist(t *testing.T) {
 
 // The conventions of Prometheus: base units, no types in names, _total for counters and
 // for nothing else.
-func TestEveryNameFollowsTheConventions(t *testing.T) {
+func TestMetrics_Names_FollowConventions(t *testing.T) {
 	problems, err := promlint.New(strings.NewReader(served(t, filled(t, twoShards)))).Lint()
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
 
-func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
+func TestMetrics_Observed_AreExported(t *testing.T) {
 	text := served(t, filled(t, twoShards))
 	for _, line := range []string{
 		`seckill_orders_total{outcome="accepted"} 1`,
@@ -221,7 +221,7 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 	require.NotContains(t, text, `coupon="2"`, "it is not on sale")
 }
 
-func TestShardsThatCannotBeReadAreLeftOutAndTheRestIsServed(t *testing.T) {
+func TestMetrics_UnreadableShard_IsLeftOut(t *testing.T) {
 	text := served(t, filled(t, func(_ context.Context, all []coupon.Coupon) ([][]int64, []error) {
 		return make([][]int64, len(all)), slices.Repeat([]error{errAway}, len(all))
 	}))
@@ -229,7 +229,7 @@ func TestShardsThatCannotBeReadAreLeftOutAndTheRestIsServed(t *testing.T) {
 	require.Contains(t, text, "seckill_orders_total{")
 }
 
-func TestAMadeUpMethodMakesNoSeries(t *testing.T) {
+func TestMetrics_UnknownMethod_AddsNoSeries(t *testing.T) {
 	m := metrics.New()
 	for i := range 100 {
 		m.ObserveRequest("unmatched", fmt.Sprintf("MAKEUP%d", i), http.StatusMethodNotAllowed, "method_not_allowed", time.Millisecond)

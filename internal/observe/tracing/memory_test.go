@@ -23,7 +23,7 @@ func keepOne(t *testing.T, r recorded, id, user int64, failed error) {
 	})
 }
 
-func TestTheStepsOfAnOrderAreForItsBuyerAlone(t *testing.T) {
+func TestTrace_OtherUser_SeesNoSteps(t *testing.T) {
 	r := record(t, tracing.Options{Sample: 1, Keep: 8})
 	require.True(t, r.Keeps())
 	keepOne(t, r, 7, 42, nil)
@@ -42,7 +42,7 @@ func TestTheStepsOfAnOrderAreForItsBuyerAlone(t *testing.T) {
 	require.True(t, r.Steps(9, 42)[0].Failed)
 }
 
-func TestTheOldestTraceMakesRoom(t *testing.T) {
+func TestTraces_Full_DropOldest(t *testing.T) {
 	r := record(t, tracing.Options{Sample: 1, Keep: 3})
 	for id := range int64(10) {
 		keepOne(t, r, 1+id, 42, nil)
@@ -52,7 +52,7 @@ func TestTheOldestTraceMakesRoom(t *testing.T) {
 	}
 }
 
-func TestATraceHasSoManyStepsAtMost(t *testing.T) {
+func TestTrace_TooManySteps_IsBounded(t *testing.T) {
 	r := record(t, tracing.Options{Sample: 1, Keep: 1})
 	d := decorate(r.Traces)
 	r.requested(t, func(ctx context.Context) {

@@ -24,7 +24,7 @@ func groups(s *apptest.Shop, on func([]*order.Attempt, time.Time, error)) order.
 // What the lock is for: nothing of an order is written any more when its unlock begins. The data
 // stay right whatever that order is, and cannot show it; the traces do. Calls fail meanwhile, and
 // replies are lost.
-func TestNoUnlockBeginsBeforeItsCommitHasEnded(t *testing.T) {
+func TestTrace_Unlock_StartsAfterCommit(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
 			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
@@ -114,7 +114,7 @@ func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan) {
 	require.Positive(t, orders)
 }
 
-func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
+func TestTrace_Order_HasItsStepsInOrder(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
 			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
@@ -143,7 +143,7 @@ func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
 }
 
 // The worker's spans are in the trace of the request, which another instance may have answered.
-func TestAQueuedOrderIsOneTrace(t *testing.T) {
+func TestTrace_QueuedOrder_IsOneTrace(t *testing.T) {
 	s, r := apptest.Open(t), record(t, tracing.Options{Sample: 1})
 	c := s.Sell(t, 4, 1)
 	d := r.shop(s)
@@ -182,7 +182,7 @@ func TestAQueuedOrderIsOneTrace(t *testing.T) {
 }
 
 // A lock that is left to its lease is not unlocked, and no trace says so.
-func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
+func TestTrace_LockLeftToExpire_HasNoUnlock(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
 			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})

@@ -24,7 +24,7 @@ type database struct{ order.Database }
 func (database) InTx(context.Context, func(context.Context, order.Tx) error) error { return nil }
 
 // With traces off the order path is made of the very same parts.
-func TestOffNothingIsDecorated(t *testing.T) {
+func TestTracing_Off_DecoratesNothing(t *testing.T) {
 	off, err := tracing.New(t.Context(), tracing.Options{Sample: 1})
 	require.NoError(t, err)
 	require.Nil(t, off)
@@ -100,7 +100,7 @@ func request(t *testing.T, r recorded, traceparent string) (*http.Request, func(
 	return out, done, w.Header()
 }
 
-func TestATraceparentIsTakenAndGiven(t *testing.T) {
+func TestTraceparent_Incoming_IsContinued(t *testing.T) {
 	r := record(t, tracing.Options{})
 	_, done, h := request(t, r, asking)
 	done(http.StatusServiceUnavailable)
@@ -143,7 +143,7 @@ func TestTracing_ParentNotSampled_UsesSampleRate(t *testing.T) {
 }
 
 // Any client may ask, and as often as it likes.
-func TestAskingIsBounded(t *testing.T) {
+func TestSampling_ClientRequests_AreBounded(t *testing.T) {
 	r := record(t, tracing.Options{Sample: 1_000_000})
 	began := time.Now()
 	for range 5000 {
@@ -154,7 +154,7 @@ func TestAskingIsBounded(t *testing.T) {
 	require.GreaterOrEqual(t, len(r.spans.Ended()), 100)
 }
 
-func TestSpansAreSentToTheEndpoint(t *testing.T) {
+func TestSpans_Endpoint_ReceivesThem(t *testing.T) {
 	var mu sync.Mutex
 	var path, sent string
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

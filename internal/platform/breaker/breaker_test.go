@@ -62,7 +62,7 @@ func silent(t *testing.T, b *breaker.Breaker) {
 	require.ErrorIs(t, call(t, b, errSilence), errSilence)
 }
 
-func TestThreeSilencesInARowOpenTheCircuitUntilAProbeSucceeds(t *testing.T) {
+func TestBreaker_ThreeTimeouts_OpenUntilProbeSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, told := &server{}, []bool{}
 		s.set(errSilence)
@@ -98,7 +98,7 @@ func TestThreeSilencesInARowOpenTheCircuitUntilAProbeSucceeds(t *testing.T) {
 	})
 }
 
-func TestACallThatEndsByItselfOpensNothing(t *testing.T) {
+func TestBreaker_CallerEndsCall_StaysClosed(t *testing.T) {
 	b := watch(&server{}, &[]bool{})
 	defer b.Close()
 	ended, cancel := context.WithTimeout(t.Context(), 0)
@@ -110,7 +110,7 @@ func TestACallThatEndsByItselfOpensNothing(t *testing.T) {
 	require.NoError(t, call(t, b, nil))
 }
 
-func TestAProbeThatGetsNoAnswerEndsInTime(t *testing.T) {
+func TestBreaker_ProbeHangs_EndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		probes := 0
 		b := breaker.New(breaker.Options{
@@ -132,7 +132,7 @@ func TestAProbeThatGetsNoAnswerEndsInTime(t *testing.T) {
 	})
 }
 
-func TestProbesEnd(t *testing.T) {
+func TestProbes_CloseOrNotNeeded_End(t *testing.T) {
 	for name, end := range map[string]func(s *server, b *breaker.Breaker){
 		"after Close":                 func(_ *server, b *breaker.Breaker) { b.Close() },
 		"when it is not needed":       func(s *server, _ *breaker.Breaker) { s.set(breaker.ErrStop) },

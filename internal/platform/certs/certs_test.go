@@ -101,7 +101,7 @@ func named(c certs.Client, name string) certs.Client {
 	return c
 }
 
-func TestASilentServerDoesNotHoldUpTheProbe(t *testing.T) {
+func TestProbe_SilentServer_EndsInTime(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
@@ -111,7 +111,7 @@ func TestASilentServerDoesNotHoldUpTheProbe(t *testing.T) {
 	require.Contains(t, why, "it may not speak it")
 }
 
-func TestFilesThatCannotBeUsedAreRefusedByTheirKey(t *testing.T) {
+func TestCertificateFiles_Unusable_AreRefusedByKey(t *testing.T) {
 	ca := testcerts.New(t)
 	good, other := ca.Issue(), ca.Issue()
 	empty := filepath.Join(t.TempDir(), "empty")
@@ -143,7 +143,7 @@ func garbage(t *testing.T) string {
 	return file
 }
 
-func TestAnOwnListenerIsKnownByItsCertificateAlone(t *testing.T) {
+func TestProbe_OwnListener_IsKnownByItsCertificate(t *testing.T) {
 	ca := testcerts.New(t)
 	mine := ca.Issue(testcerts.For("shop.example"))
 	config, err := certs.Own(mine.Cert)

@@ -9,7 +9,7 @@ import (
 )
 
 // Files that are taken make a certificate, and files that are refused leave the earlier one.
-func FuzzACertificateIsTakenWithItsKeyOrNotAtAll(f *testing.F) {
+func FuzzCertificate_AnyPair_IsTakenWholeOrRefused(f *testing.F) {
 	ca := testcerts.New(f)
 	good, other := ca.Issue(), ca.Issue(testcerts.Expired)
 	read := func(file string) []byte {

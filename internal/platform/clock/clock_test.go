@@ -25,7 +25,7 @@ func asked(skew, trip time.Duration) func(context.Context) (time.Time, error) {
 	}
 }
 
-func TestAClockThatIsWrongDecidesNothing(t *testing.T) {
+func TestClock_WrongServer_DecidesNothing(t *testing.T) {
 	for name, skew := range map[string]struct{ own, redis, database time.Duration }{
 		"the own one, ahead":  {own: 31 * time.Second},
 		"the own one, behind": {own: -time.Hour},
@@ -53,7 +53,7 @@ func TestAClockThatIsWrongDecidesNothing(t *testing.T) {
 }
 
 // Two clocks that differ say nothing of which is wrong: an instance goes by its own.
-func TestOneServerAloneDecidesNothing(t *testing.T) {
+func TestClock_OneServerOnly_DecidesNothing(t *testing.T) {
 	c := clock.New(nil)
 	_, err := c.Read(t.Context(), "database", asked(-time.Hour, 0))
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestOneServerAloneDecidesNothing(t *testing.T) {
 	require.WithinDuration(t, time.Now(), c.Now(), time.Second)
 }
 
-func TestTheQuickestAnswerCounts(t *testing.T) {
+func TestClock_SeveralReadings_UsesTheQuickest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trips := []time.Duration{2 * time.Second, 2 * time.Millisecond, time.Second}
 		c := clock.New(nil)
@@ -76,7 +76,7 @@ func TestTheQuickestAnswerCounts(t *testing.T) {
 	})
 }
 
-func TestAServerThatTakesLongIsNotApartForThat(t *testing.T) {
+func TestClock_SlowServer_IsNotSkewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.New(nil)
 		r, err := c.Read(t.Context(), "redis", func(context.Context) (time.Time, error) {
@@ -108,7 +108,7 @@ func TestClock_SeveralServers_ReportsWorstSkew(t *testing.T) {
 }
 
 // A look at all servers takes its time, and the clock may be set in the midst of it.
-func TestATimeOfDayThatIsSetBetweenAReadingAndTheAgreementDecidesNothing(t *testing.T) {
+func TestClock_SetBetweenReadingAndAgreement_DecidesNothing(t *testing.T) {
 	for _, set := range []time.Duration{40 * time.Minute, -time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			var skew time.Duration
@@ -133,7 +133,7 @@ func TestATimeOfDayThatIsSetBetweenAReadingAndTheAgreementDecidesNothing(t *test
 }
 
 // What passes is counted by the monotonic clock, which cannot be set.
-func TestATimeOfDayThatIsSetWhileItRunsChangesNothing(t *testing.T) {
+func TestClock_SetWhileRunning_ChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set time.Duration
 		c := clock.New(func() time.Time { return time.Now().Add(set) })

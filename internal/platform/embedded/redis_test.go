@@ -10,7 +10,7 @@ import (
 
 var timeScript = redis.NewScript(`local t = redis.call('TIME'); return t[1] * 1000000 + t[2]`)
 
-func TestTheClockOfScriptsIsTheMachines(t *testing.T) {
+func TestEmbeddedRedis_ScriptTime_IsTheMachines(t *testing.T) {
 	_, client := start(t)
 	read := func() time.Time {
 		micros, err := timeScript.Run(t.Context(), client, nil).Int64()
@@ -47,7 +47,7 @@ func TestEmbeddedRedis_KeyNotRead_ExpiresOnTime(t *testing.T) {
 	require.Equal(t, int64(0), client.Exists(t.Context(), "lease").Val())
 }
 
-func TestAPublishedMessageArrives(t *testing.T) {
+func TestEmbeddedRedis_Published_Arrives(t *testing.T) {
 	_, client := start(t)
 	sub := client.Subscribe(t.Context(), "returned")
 	defer func() { require.NoError(t, sub.Close()) }()
@@ -83,12 +83,12 @@ func TestEmbeddedRedis_Scripts_RunNeededCommands(t *testing.T) {
 	}
 }
 
-func TestAScriptThatUsesCmsgpackFails(t *testing.T) {
+func TestEmbeddedRedis_CmsgpackScript_Fails(t *testing.T) {
 	_, client := start(t)
 	require.ErrorContains(t, client.Eval(t.Context(), `return cmsgpack.pack(1)`, nil).Err(), "cmsgpack")
 }
 
-func TestManyClientsLoseNoCount(t *testing.T) {
+func TestEmbeddedRedis_ConcurrentClients_LoseNoIncrement(t *testing.T) {
 	_, client := start(t)
 	gate, done := make(chan struct{}), make(chan error)
 	for range 8 {

@@ -23,7 +23,7 @@ func open(t *testing.T, s *embedded.Stores) *sql.DB {
 	return db
 }
 
-func TestTheDatabaseIsSetUpAsItSays(t *testing.T) {
+func TestEmbedded_Database_HasItsSettings(t *testing.T) {
 	s, _ := start(t)
 	db := open(t, s)
 	for pragma, want := range map[string]string{
@@ -38,7 +38,7 @@ func TestTheDatabaseIsSetUpAsItSays(t *testing.T) {
 
 // Two transactions that read and then write: without the lock at begin the
 // second cannot become a writer and fails at once, whatever its patience.
-func TestATransactionThatReadsFirstWaitsItsTurn(t *testing.T) {
+func TestEmbedded_ReadThenWriteTransaction_WaitsItsTurn(t *testing.T) {
 	s, _ := start(t)
 	db := open(t, s)
 	_, err := db.Exec(`create table coupons (id integer primary key, stock integer); insert into coupons values (1, 0)`)
@@ -80,7 +80,7 @@ func readAndAdd(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-func TestNothingIsLeftAfterClose(t *testing.T) {
+func TestEmbedded_Close_LeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s, err := embedded.Start(context.Background())
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	require.NoError(t, s.Close(), "a second time")
 }
 
-func TestTheStoresOutliveTheContextOfTheirStart(t *testing.T) {
+func TestEmbedded_StartContextEnds_StoresLiveOn(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := embedded.Start(ctx)
@@ -117,7 +117,7 @@ func TestTheStoresOutliveTheContextOfTheirStart(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "a start that nobody waits for")
 }
 
-func TestTwoAtOnceDoNotMeet(t *testing.T) {
+func TestEmbedded_TwoAtOnce_AreSeparate(t *testing.T) {
 	a, inA := start(t)
 	b, inB := start(t)
 	require.NotEqual(t, a.RedisAddr(), b.RedisAddr())
@@ -126,14 +126,14 @@ func TestTwoAtOnceDoNotMeet(t *testing.T) {
 	require.Equal(t, int64(0), inB.Exists(t.Context(), "k").Val())
 }
 
-func TestAFolderThatCannotBeMadeSaysWhatToDo(t *testing.T) {
+func TestEmbedded_FolderFails_ErrorSaysWhatToDo(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	_, err := embedded.Start(context.Background())
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "TMPDIR")
 }
 
-func TestTheNoticeSaysWhatCannotBeShown(t *testing.T) {
+func TestEmbedded_Notice_NamesWhatCannotBeShown(t *testing.T) {
 	s, _ := start(t)
 	for _, words := range []string{"no row locks", "one writer", "data gone at exit", s.RedisAddr(), "redis.addrs", "mysql.dsn"} {
 		require.Contains(t, s.Notice(), words)

@@ -45,7 +45,7 @@ func migrate(t *testing.T, dsn string) {
 	require.NoError(t, s.Close())
 }
 
-func TestADatabaseAsItShouldBeIsFine(t *testing.T) {
+func TestMySQLCheck_GoodServer_Passes(t *testing.T) {
 	dsn := testservers.DSN(t)
 	db := open(t, dsn)
 	requireFound(t, lookAtMySQL(t, db), "schema", preflight.Warning, "seckill migrate")
@@ -262,7 +262,7 @@ func TestMySQL_StrangeDefaults_AreNamedAndHarmless(t *testing.T) {
 	}
 }
 
-func TestClocksThatAreApartAreToldAndThenRefused(t *testing.T) {
+func TestMySQLCheck_ClockSkewed_WarnsThenRefuses(t *testing.T) {
 	moved := testservers.NewClock(t)
 	r := testservers.NewRedis(t, servers.ByClock(moved))
 	c := client(t, r.Addr(), "")

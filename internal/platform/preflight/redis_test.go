@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestARedisAsItShouldBeIsFine(t *testing.T) {
+func TestRedisCheck_GoodServer_Passes(t *testing.T) {
 	r := testservers.NewRedis(t, servers.AppendOnly(), servers.Set("appendfsync", "everysec"), servers.Set("maxmemory", "64mb"))
 	f := lookAtRedis(t, client(t, r.Addr(), ""), use)
 	require.Empty(t, f.Of(preflight.Warning, preflight.Refused))
@@ -31,7 +31,7 @@ func TestARedisAsItShouldBeIsFine(t *testing.T) {
 }
 
 // The looks leave nothing behind.
-func TestALookWritesNothingThatStays(t *testing.T) {
+func TestRedisCheck_AnyServer_LeavesNothing(t *testing.T) {
 	c := client(t, testservers.NewRedis(t).Addr(), "")
 	lookAtRedis(t, c, use)
 	require.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, 5e9, 1e7, "%v", c.Keys(t.Context(), "*").Val())
@@ -79,14 +79,14 @@ func TestRedis_UnsafeSetting_NamesFinding(t *testing.T) {
 	requireFound(t, lookAtRedis(t, c, use), "writes", preflight.Refused, "NOREPLICAS")
 }
 
-func TestAReplicaIsRefused(t *testing.T) {
+func TestRedisCheck_Replica_IsRefused(t *testing.T) {
 	primary := testservers.NewRedis(t)
 	replica := testservers.NewRedis(t, servers.ReplicaOf(primary.Addr()))
 	f := lookAtRedis(t, client(t, replica.Addr(), ""), use)
 	requireFound(t, f, "role", preflight.Refused, "replica", primary.Addr(), "redis.addrs")
 }
 
-func TestEveryPrimaryOfAClusterIsLookedAt(t *testing.T) {
+func TestRedisCheck_Cluster_ChecksEveryPrimary(t *testing.T) {
 	cluster := testservers.NewCluster(t)
 	c, err := redisconn.Open(t.Context(), redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()})
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestRedis_UserLacksRight_NamesRight(t *testing.T) {
 }
 
 // Every command that a script calls is tried.
-func TestNoCommandOfAScriptIsForgotten(t *testing.T) {
+func TestRedisCheck_ScriptCommands_AreAllRequired(t *testing.T) {
 	called := regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)['"]`)
 	granted := strings.Fields(use.Grant())
 	files := 0
@@ -202,7 +202,7 @@ func TestNoCommandOfAScriptIsForgotten(t *testing.T) {
 }
 
 // A command that was renamed is missing as one that is forbidden.
-func TestAServerWhoseInfoWasRenamedIsRefusedByName(t *testing.T) {
+func TestRedisCheck_InfoRenamed_IsRefusedByName(t *testing.T) {
 	r := testservers.NewRedis(t, servers.Set("rename-command", "INFO hidden"))
 	requireFound(t, lookAtRedis(t, client(t, r.Addr(), ""), use), "rights", preflight.Refused, "INFO", "unknown command")
 }

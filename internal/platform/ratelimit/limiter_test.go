@@ -32,7 +32,7 @@ func TestLimiter_ManyClients_MemoryIsBounded(t *testing.T) {
 	require.True(t, l.Allow(regular), "a client that was forgotten had a full bucket")
 }
 
-func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
+func TestLimiter_GenerationChanges_KeepsRate(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := ratelimit.New(ratelimit.Options[int64]{PerSecond: 10, Burst: 10, Now: func() time.Time { return now }})
 	admitted := 0
@@ -47,7 +47,7 @@ func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
 	require.InDelta(t, 1009, admitted, 1, "a burst of 10, and 10 a second")
 }
 
-func TestNoLimitAllowsEveryRequest(t *testing.T) {
+func TestLimiter_NoLimit_AllowsAll(t *testing.T) {
 	l := ratelimit.New(ratelimit.Options[int64]{Burst: 1})
 	for range 1000 {
 		require.True(t, l.Allow(regular))

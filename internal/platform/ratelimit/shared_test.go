@@ -17,7 +17,7 @@ import (
 
 func keyOf(id int64) string { return "{user:" + strconv.FormatInt(id, 10) + "}" }
 
-// buckets is what spend.lua does, by the clock of the test. TestRedisKeepsTheBucketsOfTheFleet holds
+// buckets is what spend.lua does, by the clock of the test. TestSharedLimit_Buckets_AreInRedis holds
 // that they do the same.
 type buckets struct {
 	now  func() time.Time
@@ -86,7 +86,7 @@ func (f *fleet) reconcile(t *testing.T) {
 	}
 }
 
-func TestAClientGetsFromAFleetWhatTheLimitSays(t *testing.T) {
+func TestSharedLimit_Client_GetsTheLimitFromAllInstances(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 8} {
 		for name, step := range map[string]time.Duration{
 			"a flood": 5 * time.Millisecond, "twice the limit": time.Duration(n) * 25 * time.Millisecond,
@@ -100,7 +100,7 @@ func TestAClientGetsFromAFleetWhatTheLimitSays(t *testing.T) {
 	}
 }
 
-func TestAClientThatAsksLittleIsNotTold(t *testing.T) {
+func TestSharedLimit_RareClient_IsNotShared(t *testing.T) {
 	f := newFleet(2)
 	for range 100 { // 4 requests every 10 s to each of two instances
 		require.Equal(t, 8, f.ask(t, 1, 10*time.Second, 2500*time.Millisecond))
@@ -108,7 +108,7 @@ func TestAClientThatAsksLittleIsNotTold(t *testing.T) {
 	require.Zero(t, f.ledger.told)
 }
 
-func TestAClientWithinTheLimitIsNeverRefused(t *testing.T) {
+func TestSharedLimit_ClientWithinLimit_IsNeverRefused(t *testing.T) {
 	f := newFleet(4)
 	require.Equal(t, 4*60*4, f.ask(t, 1, time.Minute, 250*time.Millisecond), "16 a second")
 	require.Positive(t, f.ledger.told)
@@ -128,7 +128,7 @@ func TestShared_BurstsBeforeFirstPass_ArePaidBack(t *testing.T) {
 	}
 }
 
-func TestWithoutTheLedgerEachInstanceKeepsTheLimit(t *testing.T) {
+func TestSharedLimit_LedgerDown_EachInstanceKeepsTheLimit(t *testing.T) {
 	f := newFleet(2)
 	f.ledger.away = errors.New("away")
 	require.InEpsilon(t, 2*(40+20*10), f.ask(t, 1, 10*time.Second, 5*time.Millisecond), 0.02)
@@ -136,7 +136,7 @@ func TestWithoutTheLedgerEachInstanceKeepsTheLimit(t *testing.T) {
 	require.InEpsilon(t, 40+20*20, f.ask(t, 1, 20*time.Second, 5*time.Millisecond), 0.05, "nothing of that time is owed")
 }
 
-func TestRedisKeepsTheBucketsOfTheFleet(t *testing.T) {
+func TestSharedLimit_Buckets_AreInRedis(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: testservers.Redis(t).Addr()})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	ledger := ratelimit.NewRedis(client, "mine:")

@@ -30,7 +30,7 @@ func untilOpen(t *testing.T, c redis.UniversalClient, key string) time.Duration 
 	return time.Since(began)
 }
 
-func TestARedisThatIsAwayIsNotAskedUntilItAnswers(t *testing.T) {
+func TestBreaker_RedisDown_SendsNothingUntilItAnswers(t *testing.T) {
 	r := testservers.NewRedis(t)
 	told := make(chan bool, 64)
 	c := open(t, redisconn.Options{
@@ -63,7 +63,7 @@ func TestARedisThatIsAwayIsNotAskedUntilItAnswers(t *testing.T) {
 	}
 }
 
-func TestADeadMasterOfAClusterDoesNotStopTheOthers(t *testing.T) {
+func TestBreaker_OneMasterDead_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	// Otherwise the nodes themselves refuse everything until the dead one is replaced.
 	group := testservers.NewCluster(t, servers.Set("cluster-require-full-coverage", "no"))
@@ -89,7 +89,7 @@ func TestADeadMasterOfAClusterDoesNotStopTheOthers(t *testing.T) {
 }
 
 // What a caller does to itself tells nothing of the server.
-func TestACallerWithoutTimeIsNoSilence(t *testing.T) {
+func TestBreaker_CallerWithoutTime_CountsNoTimeout(t *testing.T) {
 	r := testservers.NewRedis(t)
 	c := open(t, redisconn.Options{Addrs: []string{r.Addr()}, Timeout: 5 * time.Second})
 	for range 10 {
@@ -107,7 +107,7 @@ func TestACallerWithoutTimeIsNoSilence(t *testing.T) {
 
 // Whoever has waited for a connection for as long as a server may take to answer, and then goes,
 // tells nothing of it either.
-func TestACallerWithoutTimeWhoHasWaitedIsNoSilence(t *testing.T) {
+func TestBreaker_CallerTimedOutWaiting_CountsNoTimeout(t *testing.T) {
 	t.Parallel()
 	r := testservers.NewRedis(t)
 	told := make(chan bool, 64)

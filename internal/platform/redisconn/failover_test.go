@@ -25,7 +25,7 @@ func writable(t *testing.T, c redis.UniversalClient, key string) time.Duration {
 	return time.Since(start)
 }
 
-func TestTheSentinelsNewMasterIsFound(t *testing.T) {
+func TestSentinel_Failover_FindsNewMaster(t *testing.T) {
 	t.Parallel()
 	group := testservers.NewSentinel(t)
 	client := open(t, redisconn.Options{
@@ -38,7 +38,7 @@ func TestTheSentinelsNewMasterIsFound(t *testing.T) {
 	require.Equal(t, "after", client.Get(t.Context(), "k").Val())
 }
 
-func TestTheClustersNewMasterIsFound(t *testing.T) {
+func TestCluster_Failover_FindsNewMaster(t *testing.T) {
 	t.Parallel()
 	group := testservers.NewCluster(t)
 	client := open(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: group.Addrs()})
@@ -62,7 +62,7 @@ func owner(t *testing.T, c redis.UniversalClient, group *servers.Cluster, key st
 }
 
 // Redirections are not repetitions: the server that sent one did nothing.
-func TestRedirectionsInsideAClusterAreFollowed(t *testing.T) {
+func TestCluster_Redirections_AreFollowed(t *testing.T) {
 	t.Parallel()
 	group := testservers.NewCluster(t)
 	client := open(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: group.Addrs()})

@@ -108,7 +108,7 @@ func warm(t *testing.T, c *redis.Client) {
 
 // The rule that everything else relies on: a command whose reply was lost was
 // executed once, in every mode, by whatever way it was sent.
-func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
+func TestCommand_ReplyLost_RunsOnce(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(context.Context, redis.UniversalClient, string) error{
 		"a command": func(ctx context.Context, c redis.UniversalClient, key string) error { return c.Incr(ctx, key).Err() },
@@ -164,7 +164,7 @@ func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
 
 // The pool must go on seeing that the server closed an idle connection, through
 // the connection that renames errors too, or the next command is lost on it.
-func TestAConnectionThatWasClosedWhileIdleLosesNoCommand(t *testing.T) {
+func TestConnection_ClosedWhileIdle_LosesNoCommand(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{redisconn.Single, redisconn.Cluster} {
 		t.Run(mode, func(t *testing.T) {

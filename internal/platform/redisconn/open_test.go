@@ -39,7 +39,7 @@ func lockedServer(t *testing.T) *servers.Redis {
 	return server
 }
 
-func TestOpenSaysInOneLineWhatIsWrong(t *testing.T) {
+func TestOpen_Failure_SaysInOneLineWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	locked := lockedServer(t)
 	away := nobody(t)
@@ -69,7 +69,7 @@ func TestOpenSaysInOneLineWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheRightPasswordAndDatabaseAreUsed(t *testing.T) {
+func TestOpen_PasswordAndDatabase_AreUsed(t *testing.T) {
 	locked := lockedServer(t)
 	client := open(t, redisconn.Options{Addrs: []string{locked.Addr()}, Password: password, DB: 3})
 	require.NoError(t, client.Set(t.Context(), "k", "v", 0).Err())
@@ -79,7 +79,7 @@ func TestTheRightPasswordAndDatabaseAreUsed(t *testing.T) {
 }
 
 // A server that accepts and says nothing must not hold up the start.
-func TestOpenEndsThoughTheServerIsSilent(t *testing.T) {
+func TestOpen_ServerSilent_Ends(t *testing.T) {
 	for _, mode := range []string{"single", "cluster", "sentinel"} {
 		t.Run(mode, func(t *testing.T) {
 			p := testservers.Proxy(t, testservers.Redis(t).Addr())
@@ -94,7 +94,7 @@ func TestOpenEndsThoughTheServerIsSilent(t *testing.T) {
 	}
 }
 
-func TestOpenEndsWithItsContext(t *testing.T) {
+func TestOpen_ContextEnds_Ends(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := redisconn.Open(ctx, redisconn.Options{Addrs: []string{testservers.Redis(t).Addr()}})
@@ -102,7 +102,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 }
 
 // With Redis away a call fails at once, and not after five attempts to dial.
-func TestACallFailsAtOnceWhileRedisIsAway(t *testing.T) {
+func TestCall_RedisDown_FailsAtOnce(t *testing.T) {
 	server := testservers.NewRedis(t)
 	client := open(t, redisconn.Options{Addrs: []string{server.Addr()}})
 	require.NoError(t, server.Kill())
@@ -113,7 +113,7 @@ func TestACallFailsAtOnceWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-func TestACallEndsWithItsContext(t *testing.T) {
+func TestCall_ContextEnds_Ends(t *testing.T) {
 	for _, mode := range []string{redisconn.Single, redisconn.Cluster} {
 		t.Run(mode, func(t *testing.T) {
 			at := behindProxy(t, mode)
@@ -130,7 +130,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 
 // A connection costs its greeting and nothing more: no name of the library, no
 // maintenance notifications.
-func TestANewConnectionCostsOneRoundTrip(t *testing.T) {
+func TestConnection_New_CostsOneRoundTrip(t *testing.T) {
 	server := testservers.NewRedis(t)
 	side := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 1, DisableIdentity: true})
 	defer func() { _ = side.Close() }()
@@ -152,7 +152,7 @@ func TestANewConnectionCostsOneRoundTrip(t *testing.T) {
 	require.ElementsMatch(t, []string{"hello", "ping", "config|resetstat", "info"}, called)
 }
 
-func TestTheClientsOwnWordsGoToTheLog(t *testing.T) {
+func TestClient_OwnMessages_GoToTheLog(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	_, err := redisconn.Open(t.Context(), redisconn.Options{Addrs: []string{nobody(t)}, Logger: log})

@@ -27,7 +27,7 @@ func pipelined(t *testing.T, o redisconn.Options) (redis.UniversalClient, redisc
 
 // Each caller gets the answer to what it asked, and one that fails fails alone, on
 // whichever master it is.
-func TestTheCallersOfACommonPipelineGetTheirOwnAnswers(t *testing.T) {
+func TestSharedPipeline_Callers_GetTheirOwnReplies(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]redisconn.Options{
 		redisconn.Single:  {Addrs: []string{testservers.NewRedis(t).Addr()}},
@@ -63,7 +63,7 @@ func TestTheCallersOfACommonPipelineGetTheirOwnAnswers(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentForACallerWhoHasGone(t *testing.T) {
+func TestSharedPipeline_CallerGone_SendsNothing(t *testing.T) {
 	client, p := pipelined(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}})
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -73,7 +73,7 @@ func TestNothingIsSentForACallerWhoHasGone(t *testing.T) {
 	require.Zero(t, client.Exists(t.Context(), "n").Val())
 }
 
-func TestACommonPipelineKnowsAServerThatForgotItsScripts(t *testing.T) {
+func TestSharedPipeline_ScriptsForgotten_LoadsThem(t *testing.T) {
 	client, p := pipelined(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}})
 	for n := range 3 {
 		got, err := increment.Run(t.Context(), p, []string{"n"}, "good").Int()

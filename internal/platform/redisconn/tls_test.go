@@ -42,7 +42,7 @@ func config(t *testing.T, c certs.Client) *tls.Config {
 	return made
 }
 
-func TestASingleServerIsVerifiedAndVerifiesTheClient(t *testing.T) {
+func TestTLS_SingleServer_VerifiesBothSides(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t)
 	server := testservers.NewRedis(t, servers.WithTLS(s.files))
@@ -99,7 +99,7 @@ func TestASingleServerIsVerifiedAndVerifiesTheClient(t *testing.T) {
 	}
 }
 
-func TestNodesOfAClusterAreReachedOverTLSAlone(t *testing.T) {
+func TestTLS_ClusterNodes_AreReachedOverTLSOnly(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t)
 	const masters = 2
@@ -121,7 +121,7 @@ func TestNodesOfAClusterAreReachedOverTLSAlone(t *testing.T) {
 }
 
 // The sentinels have a user of their own.
-func TestSentinelsAndTheirMasterAreReachedOverTLS(t *testing.T) {
+func TestTLS_Sentinels_TheyAndTheMasterUseTLS(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t)
 	group := testservers.NewSentinel(t, servers.WithTLS(s.files))

@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/platform/system"
 )
 
-func TestUnsupportedError_NamesSystemThingAndInstead(t *testing.T) {
+func TestUnsupportedError_Message_NamesSystemThingAndInstead(t *testing.T) {
 	err := error(&system.UnsupportedError{Thing: "starting a private Redis", Instead: "use --recorded"})
 	require.EqualError(t, err, runtime.GOOS+" does not support starting a private Redis: use --recorded")
 	require.ErrorIs(t, err, errors.ErrUnsupported)

@@ -21,7 +21,7 @@ import (
 )
 
 // One env for all: the program is built once. Six of the paths are drawn.
-func TestThePathsOfTheRealProgram(t *testing.T) {
+func TestPaths_RealProgram_AreServed(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	h, err := openEnv(t.Context(), "../../..")
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 }
 
 // A generator that is not ours gets a deployment with everything that it needs.
-func TestAShopForAnotherGenerator(t *testing.T) {
+func TestOpen_OtherLoadGenerator_ServesASale(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	s, err := OpenEnv(t.Context(), EnvOptions{Root: "../../..", Users: 3})
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestAShopForAnotherGenerator(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "nothing is left")
 }
 
-func TestFiguresOfRounds(t *testing.T) {
+func TestFigures_Rounds_HaveMediansAndRatios(t *testing.T) {
 	at := func(perSecond float64) (f figures) { f[rate] = perSecond; return f }
 	rounds := []figures{at(30), at(10), at(20)}
 	assert.InDelta(t, 20, medians(rounds)[rate], 0, "the middle one")
@@ -225,7 +225,7 @@ func TestFiguresOfRounds(t *testing.T) {
 	assert.InDelta(t, 0.04, f[statements], 1e-9)
 }
 
-func TestAPathIsComparedWithTheBareRouteBeforeAndAfterIt(t *testing.T) {
+func TestPath_Measured_IsComparedWithBaselineAround(t *testing.T) {
 	var played []string
 	minutes := func(p path) (f figures, err error) { // of a machine that becomes slower
 		played = append(played, p.name)
@@ -260,7 +260,7 @@ func report() *Report {
 	return r
 }
 
-func TestTheTableHasItsColumnsAndItsVerdict(t *testing.T) {
+func TestTable_Report_HasColumnsAndVerdict(t *testing.T) {
 	r := report()
 	var text bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
@@ -275,7 +275,7 @@ func TestTheTableHasItsColumnsAndItsVerdict(t *testing.T) {
 	assert.Contains(t, text.String(), "VIOLATED, so these are no speeds\n  - a unit was sold twice")
 }
 
-func TestScriptsReadTheSame(t *testing.T) {
+func TestReport_JSON_HasTheFieldsOfScripts(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, report().WriteJSON(&text))
 	var read struct {
@@ -292,7 +292,7 @@ func TestScriptsReadTheSame(t *testing.T) {
 	assert.Len(t, read.Paths[0].Figures, int(metrics), "each has a name of its own")
 }
 
-func TestThePlotIsWholeXML(t *testing.T) {
+func TestPlot_AnyReport_IsWellFormedXML(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, report().WriteSVG(&text))
 	points := 0
@@ -309,12 +309,12 @@ func TestThePlotIsWholeXML(t *testing.T) {
 	assert.Equal(t, 3*len(loads), points, "committed, p50 and p99")
 }
 
-func TestANegativeNumberOfConnectionsIsRefused(t *testing.T) {
+func TestOptions_NegativeConnections_IsRefused(t *testing.T) {
 	_, err := Run(t.Context(), Options{Connections: -5})
 	require.EqualError(t, err, "connections: -5 are fewer than none")
 }
 
-func TestAQuickRunJudgesNoTarget(t *testing.T) {
+func TestBench_QuickRun_JudgesNoTarget(t *testing.T) {
 	r := report()
 	require.NotEmpty(t, r.Targets())
 	r.Quick = true
@@ -322,7 +322,7 @@ func TestAQuickRunJudgesNoTarget(t *testing.T) {
 }
 
 // What the program is held to stands beside what the machine leaves to a route that does nothing.
-func TestATargetShowsTheBareRoute(t *testing.T) {
+func TestTarget_Report_ShowsBaselineRoute(t *testing.T) {
 	row := func(perSecond, late, mib, cpu float64) []Row {
 		var f figures
 		f[rate], f[p99], f[memory], f[cpuAll] = perSecond, late, mib, cpu
@@ -344,7 +344,7 @@ func TestATargetShowsTheBareRoute(t *testing.T) {
 	assert.Contains(t, text.String(), "| memory at the peak, MiB | 100 | ≤ 150 | – | met |")
 }
 
-func TestTargetsThatWereMissedAreSaid(t *testing.T) {
+func TestTarget_Missed_IsNotMet(t *testing.T) {
 	assert.False(t, Target{Is: 9, Least: 10}.Met())
 	assert.True(t, Target{Is: 10, Least: 10}.Met())
 	assert.False(t, Target{Is: 26, Most: 25}.Met())

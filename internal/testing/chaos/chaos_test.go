@@ -18,7 +18,7 @@ import (
 )
 
 // wanted is the pattern of faults in the -run of this test run, so that only those are
-// played: -run TestEveryCell/commit.after:kill.
+// played: -run TestChaos_EveryCell_StaysRight/commit.after:kill.
 func wanted(test string) string {
 	var cells []string
 	for _, one := range split(flag.Lookup("test.run").Value.String(), '|') {
@@ -117,16 +117,16 @@ func playOnce(t *testing.T, lock, mode string, cells []chaos.Fault, results map[
 	}))
 }
 
-func TestEveryCell(t *testing.T) {
-	pattern := wanted("TestEveryCell")
+func TestChaos_EveryCell_StaysRight(t *testing.T) {
+	pattern := wanted("TestChaos_EveryCell_StaysRight")
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
 	play(t, "redis", chaos.Sync, sample(t, 8, pattern, cells))
 }
 
 // An acknowledged order outlives the machine that has acknowledged it.
-func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
-	named := wanted("TestADatabaseThatIsReplicatedLosesItsPrimary")
+func TestChaos_Replication_SurvivesPrimaryLoss(t *testing.T) {
+	named := wanted("TestChaos_Replication_SurvivesPrimaryLoss")
 	pattern := cmp.Or(named, "database:primary-")
 	testservers.Need(t, servers.LookGalera)
 	cells, err := chaos.Faults(chaos.Sync, pattern)
@@ -149,8 +149,8 @@ func TestFaults_LockExcludesNone_DataStaysRight(t *testing.T) {
 
 // In queue mode any instance may sell a unit after another has answered the request: the faults that
 // end otherwise then, and those that exist only then.
-func TestAFleetThatQueues(t *testing.T) {
-	named := wanted("TestAFleetThatQueues")
+func TestChaos_QueueMode_StaysRight(t *testing.T) {
+	named := wanted("TestChaos_QueueMode_StaysRight")
 	pattern := named
 	if named == "" {
 		pattern = `^(nothing|queue:(poison|consumer-gone|consumer-gone-five-times)|(reserve|next|claim)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|repeat:instance-kill)$`
@@ -161,8 +161,8 @@ func TestAFleetThatQueues(t *testing.T) {
 }
 
 // The first two thirds of the crowd have tickets, of which some are drawn.
-func TestAFleetThatDraws(t *testing.T) {
-	named := wanted("TestAFleetThatDraws")
+func TestChaos_LotterySale_StaysRight(t *testing.T) {
+	named := wanted("TestChaos_LotterySale_StaysRight")
 	pattern := named
 	if named == "" {
 		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|database:set-back|repeat:instance-kill)$`

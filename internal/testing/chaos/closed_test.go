@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestAShardMayBeClosedForAsMuchLongerAsTheMachineIsLate(t *testing.T) {
+func TestClosedShards_MachineLate_MayLastThatMuchLonger(t *testing.T) {
 	var c closedShards
 	c.within(time.Second, 0)
 	c.longest[0] = 2 * time.Second
@@ -27,7 +27,7 @@ func TestAShardMayBeClosedForAsMuchLongerAsTheMachineIsLate(t *testing.T) {
 	require.Len(t, c.problems(), 2, "of a shard that may not be closed no buyer is refused, however late the machine is")
 }
 
-func TestTheFenceMayRefuseWhomNoLockKeepsApart(t *testing.T) {
+func TestClosedShards_NoLock_IgnoresFenceRejections(t *testing.T) {
 	c := closedShards{overtaken: true}
 	c.within(0, 0, 1, 2, 3)
 	began := time.Now()
@@ -40,7 +40,7 @@ func TestTheFenceMayRefuseWhomNoLockKeepsApart(t *testing.T) {
 	require.Len(t, c.problems(), 1, "a shard that was closed was not closed by the fence")
 }
 
-func TestTheMachineIsAsLateAsAPlainCommand(t *testing.T) {
+func TestMachineLatency_PlainCommand_MeasuresIt(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	one, err := servers.StartMasters(t.Context(), t.TempDir(), 1)
 	require.NoError(t, err)

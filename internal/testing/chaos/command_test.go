@@ -31,7 +31,7 @@ func seckill(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, out, comp
 	return cmd, out, complaints
 }
 
-func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
+func TestChaosCommand_Rounds_AreReportedAndAddUp(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
 	for run := 1; run <= 2; run++ {
@@ -52,7 +52,7 @@ func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
 	assert.NotContains(t, string(page), "://", "it loads nothing")
 }
 
-func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
+func TestChaosCommand_InvalidFlags_AreRefused(t *testing.T) {
 	testservers.Need(t)
 	for want, args := range map[string][]string{
 		"no cell is called":               {"chaos", "--fault", "nosuch"},
@@ -73,7 +73,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestCtrlCEndsEverythingAndTellsWhatWasDone(t *testing.T) {
+func TestChaosCommand_CtrlC_EndsAllAndReports(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
 	cmd, out, complaints := seckill(t, dir, "chaos", "--fault", "^nothing$", "--requests", "60", "--rounds", "1000", "--log", "runs.jsonl")

@@ -27,9 +27,9 @@
 //
 // To run the harness against a planted bug, name one of its faults as a test:
 //
-//	Killed by: ./internal/testing/chaos -run TestEveryCell/commit.before:lose
+//	Killed by: ./internal/testing/chaos -run TestChaos_EveryCell_StaysRight/commit.before:lose
 //
 // The test builds the program with the flags in GOFLAGS, and GOFLAGS also passes the mutant on. By hand:
 //
-//	GOFLAGS=-overlay=/tmp/overlay.json go test ./internal/testing/chaos -run TestEveryCell/commit.before:lose
+//	GOFLAGS=-overlay=/tmp/overlay.json go test ./internal/testing/chaos -run TestChaos_EveryCell_StaysRight/commit.before:lose
 package chaos

@@ -17,7 +17,7 @@ import (
 // These tests look inside the package: the record and the judge's arithmetic are what
 // everything else rests on.
 
-func TestTheRecordNoticesWhatMayNotBeSaid(t *testing.T) {
+func TestRecord_ForbiddenAnswer_IsNoticed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		said func(r *record)
 		want string
@@ -177,7 +177,7 @@ func TestAcknowledgedOrder_ImpossibleStatus_IsNotAllowed(t *testing.T) {
 	}
 }
 
-func TestOnlyAnOrderThatWasLostWithTheDatabaseMayBeAnotherNow(t *testing.T) {
+func TestRecord_OrderChanged_OnlyAfterDatabaseLoss(t *testing.T) {
 	moment := time.Now()
 	before, after := moment.Add(-time.Second), moment.Add(time.Second)
 	r := newRecord()
@@ -197,7 +197,7 @@ func TestOnlyAnOrderThatWasLostWithTheDatabaseMayBeAnotherNow(t *testing.T) {
 	assert.Empty(t, r.problems)
 }
 
-func TestTheStoresAreCounted(t *testing.T) {
+func TestRecord_Stores_AreCounted(t *testing.T) {
 	whole := storeState{total: 3, stock: 1, limit: 1, units: 1, loaded: true, orders: map[int64]row{
 		1: {1, "pending"}, 2: {2, "paid"}, 3: {3, "cancelled"}, 4: {3, "expired"},
 	}}
@@ -228,7 +228,7 @@ func TestStoreState_InvariantBroken_ReturnsError(t *testing.T) {
 	require.ErrorContains(t, storeState{total: 5, stock: 3, limit: 1, orders: orders}.broken(), "1 orders are above the limit")
 }
 
-func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
+func TestResults_SeveralRuns_AreAddedUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.jsonl")
 	for range 2 {
 		b, err := OpenRunLog(path)
@@ -262,7 +262,7 @@ func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 	assert.Contains(t, string(page), "one is lost")
 }
 
-func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
+func TestRounds_Dealt_CoverEveryCellBeforeRepeating(t *testing.T) {
 	cells, err := Faults(Queue, "")
 	require.NoError(t, err)
 	o := Options{Faults: cells, Rounds: 2*len(cells) + 5, Seed: 100}.withDefaults()

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestASpanSaysHowBuyersWereAnswered(t *testing.T) {
+func TestSpan_Requests_ReportsTheirOutcomes(t *testing.T) {
 	r, w := newRecord(), purchase{}
 	for n := range 200 {
 		r.took(&w, time.Duration(n+1)*time.Millisecond, true)
@@ -30,7 +30,7 @@ func TestASpanSaysHowBuyersWereAnswered(t *testing.T) {
 	require.Zero(t, next.p99())
 }
 
-func TestTheReportTellsHowBuyersFaredBesideAFlood(t *testing.T) {
+func TestReport_Flood_ShowsWhatBuyersGot(t *testing.T) {
 	var out strings.Builder
 	b := Beside{Attackers: 300, Reached: 900, Taps: 1000, Served: 99.5, Calm: 20 * time.Millisecond, P99: 30 * time.Millisecond, Memory: 77 << 20}
 	require.NoError(t, summarize([]Result{{Cell: "flood:streams", Beside: &b}, {Cell: "nothing"}}).WriteText(&out))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAFewRoundsAreOfDifferentFamilies(t *testing.T) {
+func TestSample_FewRounds_AreOfDifferentFamilies(t *testing.T) {
 	all, err := Faults(Sync, "")
 	require.NoError(t, err)
 	for seed := range uint64(len(all)) {
@@ -24,7 +24,7 @@ func TestAFewRoundsAreOfDifferentFamilies(t *testing.T) {
 	}
 }
 
-func TestAllRoundsAreEveryFaultInTurn(t *testing.T) {
+func TestSample_AllRounds_AreEveryFaultInTurn(t *testing.T) {
 	all, err := Faults(Sync, "")
 	require.NoError(t, err)
 	o := Options{Rounds: 2 * len(all), Seed: 7, Faults: all}

@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
+func TestServe_CannotStart_SaysInOneLineWhatToDo(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)

@@ -100,7 +100,7 @@ func TestPurchase_RedisUnavailable_FailsAtOnce(t *testing.T) {
 	b.finish(t, s)
 }
 
-func TestWhileTheDatabaseIsAwayAnswersComeWithinTheirBudget(t *testing.T) {
+func TestRequests_DatabaseDown_AreAnsweredInTheirBudget(t *testing.T) {
 	testservers.OneOf(t, 2)
 	m := testservers.NewMariaDB(t)
 	name, err := m.CreateDatabase(t.Context())
@@ -133,7 +133,7 @@ func (i *instance) restored(t testing.TB, times int) {
 	})
 }
 
-func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
+func TestRecovery_RedisLosesData_NeedsNoOperator(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	r := testservers.NewRedis(t)
@@ -189,7 +189,7 @@ func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
 
 // A replica that had not heard of the last writes becomes the master: old data under
 // the same epoch.
-func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) {
+func TestRecovery_FailoverForgetsWrites_NeedsNoOperator(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	group := testservers.NewSentinel(t)
@@ -210,7 +210,7 @@ func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) 
 	s.auditedTwice(t, i, b.coupon)
 }
 
-func TestAClusterThatForgetsTheLastWritesOfOneMasterIsRebuiltWithoutAPerson(t *testing.T) {
+func TestRecovery_ClusterMasterForgetsWrites_NeedsNoOperator(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	group := testservers.NewCluster(t, servers.Set("cluster-require-full-coverage", "no"))

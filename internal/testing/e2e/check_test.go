@@ -20,7 +20,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
+func TestCheck_EveryServer_RunsBeforeServing(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	dsn := ownDatabase(t)
@@ -125,7 +125,7 @@ func (i *instance) apart(t *testing.T, want int) {
 	})
 }
 
-func TestAnInstanceWhoseClockIsFarApartIsNotReady(t *testing.T) {
+func TestReadiness_ClockSkewed_IsNotReady(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	moved := testservers.NewClock(t)

@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
+func TestCommand_InvalidFlags_AreNamedWithExitCode2(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
 		"sell":                        `"sell"`,
@@ -64,7 +64,7 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 }
 
 // What was stopped does not blame the server that it waited for.
-func TestACommandThatIsStoppedSaysSo(t *testing.T) {
+func TestCommand_Interrupted_SaysSo(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestACommandThatIsStoppedSaysSo(t *testing.T) {
 	assert.Equal(t, "seckill: stopped before it was done\n", p.err.String())
 }
 
-func TestEveryCommandHelpsWithAnExample(t *testing.T) {
+func TestCommand_Help_HasAnExample(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"", "serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "token", "version"} {
 		p := run(t, nil, append(strings.Fields(command), "--help")...)
@@ -98,7 +98,7 @@ func TestEveryCommandHelpsWithAnExample(t *testing.T) {
 	assert.Contains(t, run(t, nil, "completion", "bash").out.String(), "seckill")
 }
 
-func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
+func TestTokenCommand_Several_PrintsOnePerLine(t *testing.T) {
 	t.Parallel()
 	i := serve(t, "SECKILL_AUTH__SECRET="+secret)
 	p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "token", "--users", "1-3")
@@ -121,7 +121,7 @@ func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
 	c.buy("1", "").isProblem(t, http.StatusUnauthorized, "unauthenticated")
 }
 
-func TestMigrateMayRunTwiceAndTwoAtOnce(t *testing.T) {
+func TestMigrateCommand_TwiceOrTwoAtOnce_Succeeds(t *testing.T) {
 	t.Parallel()
 	env := []string{"SECKILL_MYSQL__DSN=" + testservers.DSN(t), "SECKILL_REDIS__ADDRS=" + testservers.Redis(t).Addr(), "SECKILL_AUTH__SECRET=" + secret}
 	first, second := launch(t, env, "migrate"), launch(t, env, "migrate")
@@ -140,7 +140,7 @@ func TestMigrateMayRunTwiceAndTwoAtOnce(t *testing.T) {
 }
 
 // The load generator as a command, against a real shop.
-func TestRushBuysAuditsAndSaysSoInJSON(t *testing.T) {
+func TestRushCommand_JSON_HasPurchasesAndAudit(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)

@@ -17,7 +17,7 @@ import (
 
 // An instance whose machine is half an hour behind the servers goes by their time: when a
 // sale begins, when an order expires, and when a sale has ended.
-func TestAnInstanceGoesByTheTimeOfMostClocks(t *testing.T) {
+func TestClocks_InstanceSkewed_FollowsTheMajority(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	moved := testservers.NewClock(t)

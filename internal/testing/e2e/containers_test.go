@@ -12,7 +12,7 @@ import (
 )
 
 // What the containers' database is told at its first start lets the lab make its databases, and no other.
-func TestTheUserOfTheContainersMayMakeTheDatabasesOfTheLab(t *testing.T) {
+func TestContainers_DatabaseUser_MayCreateLabDatabases(t *testing.T) {
 	t.Parallel()
 	m := testservers.NewMariaDB(t)
 	open := func(dsn string) *sql.DB {

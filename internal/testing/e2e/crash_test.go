@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/tools/rush"
 )
 
-func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
+func TestCrash_InstanceDiesOrStops_LosesNothing(t *testing.T) {
 	t.Parallel()
 	type way struct {
 		name, setting string
@@ -68,7 +68,7 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 }
 
 // What is open when an instance dies must not wait for its return.
-func TestTheOthersSettleWhatADeadInstanceLeft(t *testing.T) {
+func TestCrash_InstanceDead_OthersFinishItsOrders(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, impatient()...)
 	fleet := s.fleet(t)

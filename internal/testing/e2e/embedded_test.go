@@ -53,7 +53,7 @@ func isReport(t testing.TB, text string, committed int) {
 
 // It runs before those that run beside each other: where a call to the embedded stores takes longer than
 // half a second, units come back from holds only after the last buyer has gone.
-func TestADemoSellsExactlyItsStock(t *testing.T) { //nolint:paralleltest // see above
+func TestDemo_Run_SellsExactlyItsStock(t *testing.T) { //nolint:paralleltest // see above
 	for _, c := range testservers.Sample(t, 3, []struct {
 		name, args string
 		committed  int
@@ -75,7 +75,7 @@ func TestADemoSellsExactlyItsStock(t *testing.T) { //nolint:paralleltest // see 
 	}
 }
 
-func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
+func TestDemo_TextOutput_SaysWhatHappened(t *testing.T) {
 	t.Parallel()
 	p := run(t, nil, "demo", "--users", "100", "--stock", "10")
 	assert.Zero(t, p.code())
@@ -84,7 +84,7 @@ func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
 	}
 }
 
-func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
+func TestCtrlC_DemoAndServer_LeaveNoFile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
@@ -128,7 +128,7 @@ func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
 	}
 }
 
-func TestServeWithNoConfigurationSellsCoupon1(t *testing.T) {
+func TestServe_NoConfiguration_SellsCoupon1(t *testing.T) {
 	t.Parallel()
 	p := launch(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")
 	i := &instance{process: p}
@@ -162,7 +162,7 @@ func TestServeWithNoConfigurationSellsCoupon1(t *testing.T) {
 	assert.Equal(t, http.StatusOK, admin.do(http.MethodGet, "/api/v1/admin/coupons/1/audit", "").status)
 }
 
-func TestADemoThatIsKeptServesAfterwards(t *testing.T) {
+func TestDemo_KeepServing_ServesAfterwards(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	p := launch(t, nil, "demo", "--users", "100", "--stock", "5", "--keep", "--opens-in", "2s")

@@ -17,7 +17,7 @@ import (
 
 const orders = "/api/v1/orders"
 
-func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
+func TestErrorCodes_EveryCodeOfTheContract_IsAProblem(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
@@ -126,7 +126,7 @@ func TestRateLimit_OneUserAboveRate_OthersServed(t *testing.T) {
 	assert.Equal(t, http.StatusOK, i.as(t, 8).do(http.MethodGet, orders, "").status)
 }
 
-func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
+func TestRequests_StoreDown_AreUnavailableUntilItReturns(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	server, db := testservers.NewRedis(t), testservers.NewMariaDB(t)
@@ -207,7 +207,7 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 	s.auditedTwice(t, i, id)
 }
 
-func TestAllOfRedisAwayIsSaidWithin200MillisecondsOnceItIsGone(t *testing.T) {
+func TestRequests_RedisDown_FailWithin200Milliseconds(t *testing.T) {
 	server := testservers.NewRedis(t)
 	s := shop{}.with("SECKILL_REDIS__ADDRS=" + server.Addr()).on(migratedDSN(t))
 	i := s.instance(t)

@@ -18,7 +18,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestTheStockIsSoldExactlyOnARedisCluster(t *testing.T) {
+func TestRedisCluster_Sale_SellsExactlyTheStock(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, mode := range testservers.Sample(t, 1, []string{"sync", "queue"}) {
@@ -47,7 +47,7 @@ func sellsOnACluster(t *testing.T, mode string) {
 
 // A failover may lose what the dead master had not yet told its replicas. What the
 // database says stays true, and the shards are mended from it.
-func TestASentinelFailoverInMidRushLosesNoOrderAndTheSaleGoesOn(t *testing.T) {
+func TestSentinelFailover_DuringSale_LosesNoOrder(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	group := testservers.NewSentinel(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
+func TestIdempotencyKey_AnythingHappened_IsTheSameOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
@@ -55,7 +55,7 @@ func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
 	same("after the sale has ended")
 }
 
-func TestOneKeySentManyTimesAtOnceIsOneOrder(t *testing.T) {
+func TestIdempotencyKey_SentManyTimesAtOnce_IsOneOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)

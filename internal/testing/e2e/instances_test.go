@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/tools/rush"
 )
 
-func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
+func TestInstances_ThreeWithManyBuyers_SellExactlyTheStock(t *testing.T) {
 	t.Parallel()
 	for _, c := range testservers.Sample(t, 2, []struct {
 		name                           string
@@ -48,7 +48,7 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 	}
 }
 
-func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) {
+func TestInstances_OneUserManyRequests_KeepLimit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)

@@ -85,7 +85,7 @@ var unhurried = []string{
 	"SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_LOCK__LEASE=13s", "SECKILL_ORDER__RECONCILE_AFTER=15s", "SECKILL_ORDER__QUEUE_MAX_AGE=12s",
 }
 
-func TestEveryScenarioOfK6PassesOnAShopThatWorks(t *testing.T) {
+func TestK6_WorkingServer_PassesEveryScenario(t *testing.T) {
 	t.Parallel()
 	testservers.Need(t) // compiling k6 is not for `make quick`
 	type run struct{ scenario, setting string }
@@ -111,7 +111,7 @@ func TestEveryScenarioOfK6PassesOnAShopThatWorks(t *testing.T) {
 }
 
 // A load test that nothing can make fail proves nothing.
-func TestAShopThatIsIllFailsTheScenarioOfK6ByName(t *testing.T) {
+func TestK6_BrokenServer_FailsTheScenario(t *testing.T) {
 	t.Parallel()
 	testservers.Need(t)
 	order := regexp.MustCompile(`/orders$`)

@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
+func TestOrder_PayCancelExpire_OnlyOneSucceeds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
@@ -61,7 +61,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 	s.auditedTwice(t, fleet[0], id)
 }
 
-func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
+func TestOrder_Unpaid_ExpiresAndUnitIsSoldAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=3s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
 	i := s.instance(t)
@@ -85,7 +85,7 @@ func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
 	s.auditedTwice(t, i, id)
 }
 
-func TestAPaymentThatRacesTheExpiryWinsOrLosesForGood(t *testing.T) {
+func TestPayment_RacesExpiry_OneWinsForGood(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=20ms")
@@ -127,7 +127,7 @@ func TestAPaymentThatRacesTheExpiryWinsOrLosesForGood(t *testing.T) {
 	s.auditedTwice(t, fleet[0], id)
 }
 
-func TestAChangeOnOneInstanceIsSeenOnAnotherWithinASecond(t *testing.T) {
+func TestCoupon_ChangedElsewhere_IsSeenWithinASecond(t *testing.T) {
 	testservers.OneOf(t, 2)
 	s := newShop(t)
 	fleet := s.fleet(t)

@@ -27,7 +27,7 @@ var lockServers = map[string]func(t testing.TB) []string{
 	"zookeeper": func(t testing.TB) []string { return []string{"SECKILL_LOCK__ADDRS=" + testservers.ZooKeeper(t).Addr()} },
 }
 
-func TestASaleIsExactWithEveryLock(t *testing.T) {
+func TestLocks_EveryBackend_SellsExactly(t *testing.T) {
 	t.Parallel()
 	for _, backend := range testservers.Sample(t, 2, slices.Sorted(maps.Keys(lockServers))) {
 		t.Run(backend, func(t *testing.T) {

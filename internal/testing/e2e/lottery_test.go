@@ -34,7 +34,7 @@ func (i *instance) draw(t testing.TB, coupon string) (d drawOf) {
 
 // Two of three instances are killed while the tickets are drawn, whichever does it: the draw is gone on
 // with, by the same ranks.
-func TestADrawOutlivesTheInstancesThatDraw(t *testing.T) {
+func TestLottery_InstancesDie_DrawFinishes(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__MODE=queue", "SECKILL_ORDER__QUEUE_ORDER=lottery", "SECKILL_ORDER__LOTTERY_WINDOW=8s", "SECKILL_RATE__PER_USER=0")

@@ -33,7 +33,7 @@ func raw(t testing.TB, i *instance, text string) (status int, body string) {
 	return resp.StatusCode, string(content)
 }
 
-func TestNoMalformedRequestIsTheServersFault(t *testing.T) {
+func TestRequests_Malformed_NeverAreServerErrors(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "SECKILL_HTTP__READ_TIMEOUT=1s", "SECKILL_RATE__PER_USER=0")
 	i := s.instance(t)

@@ -117,7 +117,7 @@ func (j *jam) answers(status int) int {
 
 // While the order path is full, whoever has an order pays and cancels, whoever looks is
 // answered, one buyer more is told to come back, and the refused has taken nothing.
-func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
+func TestOverload_OrderPathFull_OnlyBuyersWait(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t)
@@ -156,7 +156,7 @@ func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
 	require.Equal(t, 1, j.audited(t, other, 10*time.Second).Live)
 }
 
-func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
+func TestAdmission_WaitingBuyerLeaves_FreesSlot(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork)
@@ -190,7 +190,7 @@ func TestAdmission_MaxWaitExceeded_Returns503(t *testing.T) {
 }
 
 // Who waits when the instance is told to stop is served before it goes.
-func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
+func TestSIGTERM_ManyWait_ServesThemAll(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork+inQueue)
@@ -210,7 +210,7 @@ func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
 	require.Zero(t, j.holds(t))
 }
 
-func TestTheMemoryHasASoftLimitUnlessSomebodyElseDecides(t *testing.T) {
+func TestMemoryLimit_NotSetByOperator_IsSet(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for setting, want := range map[string][]string{

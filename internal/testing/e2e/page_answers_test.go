@@ -30,7 +30,7 @@ func (s shop) takeLock(t *testing.T, user int) (free func()) {
 	return func() { require.NoError(t, s.redis.Del(t.Context(), key).Err()) }
 }
 
-func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
+func TestPage_QueuedBuyer_SeesPositionThenOrder(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__MODE=queue",
@@ -187,7 +187,7 @@ func TestPage_TapWhileOffline_IsSentWhenOnline(t *testing.T) {
 }
 
 // A laptop in a train has no network, and says so to the page; the demonstration that runs on it needs none.
-func TestAServerOnThisMachineNeedsNoNetwork(t *testing.T) {
+func TestPage_BrowserOffline_ReachesLocalServer(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	id := shop.sale(t, 10, 5)
@@ -233,7 +233,7 @@ func (u *uplink) up(v *tab) {
 	v.do(network.EmulateNetworkConditions(false, 0, -1, -1))
 }
 
-func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
+func TestPage_SecondTapOrLostAnswer_MakesNoSecondOrder(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
@@ -255,7 +255,7 @@ func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
 }
 
 // An order that is bought while the orders are on their way is not among them.
-func TestThePageReadsTheOrdersAgainThatChangeWhileTheyAreOnTheirWay(t *testing.T) {
+func TestPage_OrderChangesWhileLoading_LoadsAgain(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	shop := newShop(t, "SECKILL_AUTH__DEMO_LOGIN=true").instance(t)

@@ -8,8 +8,8 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestTheGalleryShowsAWrongImplementation looks at one of the subjects, and searches for one that is in none.
-func TestTheGalleryShowsAWrongImplementation(t *testing.T) {
+// TestPage_Gallery_ShowsAWrongImplementation looks at one of the subjects, and searches for one that is in none.
+func TestPage_Gallery_ShowsAWrongImplementation(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for _, l := range testservers.Sample(t, 1, allWidths) {
@@ -24,7 +24,7 @@ func TestTheGalleryShowsAWrongImplementation(t *testing.T) {
 			v.hasFocus("#g-title")
 			v.says("#g-file", "internal/order/queue.go")
 			v.says("#g-diff .bad", "s.queue.Ack(ctx, *a.entry)")
-			v.says("#g-by", "TestAnEntryIsAcknowledgedOnly")
+			v.says("#g-by", "TestWorker_OutcomeUnknown_DoesNotAcknowledge")
 			v.says("#g-killers", "go test ./internal/order")
 			v.says("#g-breaks", v.word("I11"))
 			v.fits("gallery", l)

@@ -43,7 +43,7 @@ func (v *tab) tabTo(selector string, options ...chromedp.KeyOption) {
 	v.t.Fatalf("the Tab key does not come to %s", selector)
 }
 
-func TestABuyerNeedsNoMouse(t *testing.T) {
+func TestPage_KeyboardOnly_BuyerBuys(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {

@@ -73,7 +73,7 @@ func (v *tab) search(words string) {
 // tells is whether the page tells what came of the experiment: its lesson, its right case, or a number.
 const tells = `["#x-lesson", "#x-cases .heads.right", "#x-cases .broken", "#x-cases .mark"].some((s) => document.querySelector(s)?.checkVisibility())`
 
-func TestTheAddressChoosesTheLanguageUntilTheVisitorDoes(t *testing.T) {
+func TestPage_LanguageInURL_HoldsUntilVisitorChooses(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	v := b.open(t, shop.url+"?lang=zh#lab", look{language: "en"})

@@ -15,10 +15,10 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestThePageFitsEverywhere looks at every view in both languages, on a phone and a
+// TestPage_EveryWidth_Fits looks at every view in both languages, on a phone and a
 // desktop, light and dark: nothing is cut off, everything that can be pressed has a
 // name, and whatever is not said in the chosen language is no word of ours.
-func TestThePageFitsEverywhere(t *testing.T) {
+func TestPage_EveryWidth_Fits(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	shop.saleFrom(t, strings.Repeat("a title as long as it may be, ", 6), 10, -time.Minute)

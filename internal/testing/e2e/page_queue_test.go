@@ -56,7 +56,7 @@ func (s shop) fifthInLine(t *testing.T, b browser, i *instance, url string, l lo
 	return v, user, js[string](v, `JSON.parse(sessionStorage.getItem("purchase")).location`), free
 }
 
-func TestAPlaceInTheQueueIsKeptOverAReloadAndAReconnect(t *testing.T) {
+func TestPage_QueuePosition_SurvivesReloadAndReconnect(t *testing.T) {
 	t.Parallel()
 	b, s := theBrowser(t), queueShop(t)
 	i := s.instance(t)
@@ -110,7 +110,7 @@ func TestPage_RequestQueued_ShowsPaceAndWait(t *testing.T) {
 	}
 }
 
-func TestAPlaceInTheQueueOutlivesTheServer(t *testing.T) {
+func TestPage_QueuePosition_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	b, s := theBrowser(t), queueShop(t)
 	i := s.instance(t)

@@ -13,8 +13,8 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestTheReportOfTheLabFitsEverywhere looks at the file that `lab run all --html` writes.
-func TestTheReportOfTheLabFitsEverywhere(t *testing.T) {
+// TestLabReport_EveryWidth_Fits looks at the file that `lab run all --html` writes.
+func TestLabReport_EveryWidth_Fits(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	folder := t.TempDir()

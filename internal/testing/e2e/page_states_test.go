@@ -11,9 +11,9 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestEveryStateOfASaleFitsEverywhere looks at each state of the stage, and at what comes of a tap, on a
+// TestPage_EverySaleState_Fits looks at each state of the stage, and at what comes of a tap, on a
 // phone, a tablet and a large screen.
-func TestEveryStateOfASaleFitsEverywhere(t *testing.T) {
+func TestPage_EverySaleState_Fits(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, allWidths) {

@@ -139,7 +139,7 @@ func TestPage_EachPurchaseOutcome_IsShown(t *testing.T) {
 	}
 }
 
-func TestTheCountdownOpensTheSale(t *testing.T) {
+func TestPage_Countdown_OpensTheSale(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
@@ -159,7 +159,7 @@ func TestTheCountdownOpensTheSale(t *testing.T) {
 	}
 }
 
-func TestThePageAsksWhereItGetsNoStream(t *testing.T) {
+func TestPage_NoStream_Polls(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	shop := embeddedShop(t, "SECKILL_HTTP__MAX_STREAMS=1")
@@ -185,8 +185,8 @@ func TestThePageAsksWhereItGetsNoStream(t *testing.T) {
 	v.until(`import("/core.js").then((m) => m.app.event !== null)`) // a stream has become free
 }
 
-// TestThePageOutlivesItsServer is on real stores, which outlive it too.
-func TestThePageOutlivesItsServer(t *testing.T) {
+// TestPage_ServerRestarts_Reconnects is on real stores, which outlive it too.
+func TestPage_ServerRestarts_Reconnects(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
@@ -216,7 +216,7 @@ func TestThePageOutlivesItsServer(t *testing.T) {
 	}
 }
 
-func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
+func TestPage_RealStores_AdministratorPastesToken(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	shop := newShop(t).instance(t)
@@ -251,7 +251,7 @@ func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
 	}
 }
 
-func TestThePageHasNoDeskWhereTheAdministratorsRoutesAreElsewhere(t *testing.T) {
+func TestPage_AdminRoutesElsewhere_HidesAdminView(t *testing.T) {
 	t.Parallel()
 	b, i := theBrowser(t), serve(t, "SECKILL_ADMIN__API=true")
 	for _, l := range testservers.Sample(t, 1, visitors) {
@@ -266,7 +266,7 @@ func TestThePageHasNoDeskWhereTheAdministratorsRoutesAreElsewhere(t *testing.T) 
 	}
 }
 
-func TestTheLanguageAndTheLightAreRemembered(t *testing.T) {
+func TestPage_LanguageAndTheme_AreRemembered(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	v := b.open(t, shop.url, look{language: "zh"})

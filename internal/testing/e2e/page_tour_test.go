@@ -17,11 +17,11 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestTheTour is a kept demonstration as it is seen by somebody who opens its address at
+// TestPage_Tour_MakesThePictures is a kept demonstration as it is seen by somebody who opens its address at
 // once. It makes the pictures of README.md and docs/TOUR.md, and then takes the tour in Chinese:
 //
-//	go test ./internal/testing/e2e -run TestTheTour -pictures $PWD/internal/api/pictures
-func TestTheTour(t *testing.T) {
+//	go test ./internal/testing/e2e -run TestPage_Tour_MakesThePictures -pictures $PWD/internal/api/pictures
+func TestPage_Tour_MakesThePictures(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	b, looks := theBrowser(t), []look{{language: "en"}}

@@ -13,7 +13,7 @@ import (
 
 // A buyer sees the way of the order that was just bought, on embedded stores and without a
 // collector, and is told that nothing is kept of another.
-func TestABuyerSeesTheWayOfAnOrder(t *testing.T) {
+func TestPage_Trace_ShowsStepsOfTheOrder(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	one, two := shop.saleFrom(t, "Tea", 9, -time.Minute), shop.saleFrom(t, "Plum", 9, -time.Minute)

@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
-func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
+func TestPage_DemoAdministrator_ManagesTheSale(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
@@ -71,7 +71,7 @@ func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
 	}
 }
 
-func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
+func TestPage_Rush_IsStartedAndWatched(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t, "SECKILL_STOCK__SHARDS=8")
 	for _, l := range testservers.Sample(t, 1, visitors) {
@@ -115,7 +115,7 @@ func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 	}
 }
 
-func TestTheVisitorsOfADemonstrationComeUntilTheyAreStopped(t *testing.T) {
+func TestPage_DemoVisitors_ComeUntilStopped(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	for _, l := range testservers.Sample(t, 1, visitors) {
@@ -139,7 +139,7 @@ func TestTheVisitorsOfADemonstrationComeUntilTheyAreStopped(t *testing.T) {
 	}
 }
 
-func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
+func TestPage_Experiment_IsPlayed(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for _, l := range testservers.Sample(t, 1, visitors) {
@@ -161,7 +161,7 @@ func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
 	}
 }
 
-func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
+func TestPage_ExperimentWithoutServers_SaysSo(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t, "PATH=/nowhere")
 	v := b.open(t, shop.url, visitors[0])

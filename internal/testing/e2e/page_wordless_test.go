@@ -8,10 +8,10 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestTheDrawingTellsWithoutItsWordsWhatWentWrong hides every text of the experiment that all begins with.
+// TestPage_Drawing_ShowsTheFaultWithoutWords hides every text of the experiment that all begins with.
 // A mark, two transactions at once, and two orders are seen in its wrong case, and none of them in its
 // right one; both are on one screen, or each on one screen of a phone.
-func TestTheDrawingTellsWithoutItsWordsWhatWentWrong(t *testing.T) {
+func TestPage_Drawing_ShowsTheFaultWithoutWords(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for _, l := range testservers.Sample(t, 1, []look{{language: "en"}, {language: "zh", phone: true, dark: true}}) {

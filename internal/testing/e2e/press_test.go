@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestAButtonThatMovesUnderTheMouseIsPressedAgain holds the mouse of the tests: the button moves when the
+// TestPress_ButtonMoves_PressesAgain holds the mouse of the tests: the button moves when the
 // mouse comes, as where an answer comes late, and once only.
-func TestAButtonThatMovesUnderTheMouseIsPressedAgain(t *testing.T) {
+func TestPress_ButtonMoves_PressesAgain(t *testing.T) {
 	t.Parallel()
 	v := theBrowser(t).visit(t, "data:text/html,"+url.PathEscape(`<!doctype html><button>0</button><script>
 		const button = document.querySelector("button")

@@ -13,7 +13,7 @@ import (
 )
 
 // A sale where every order needs a purchase token, which the generator asks for by itself.
-func TestASaleWithPurchaseTokensIsExact(t *testing.T) {
+func TestPurchaseTokens_Sale_SellsExactly(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"sync", "queue"} {
 		t.Run(mode, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestASaleWithPurchaseTokensIsExact(t *testing.T) {
 	}
 }
 
-func TestThePageAsksForAPurchaseToken(t *testing.T) {
+func TestPage_PurchaseTokens_RequestsOne(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	i := embeddedShop(t, "SECKILL_ORDER__TOKEN=required")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestAUserGetsFromAllInstancesTogetherWhatTheRateSays(t *testing.T) {
+func TestRateLimit_UserOfAllInstances_IsShared(t *testing.T) {
 	t.Parallel()
 	const perSecond, burst, seconds = 20, 8, 4
 	s := newShop(t, "SECKILL_RATE__PER_USER=20", "SECKILL_RATE__BURST=8")

@@ -49,7 +49,7 @@ type reader struct {
 
 // READMEs tell what to type, and a reader who does is told what they say. What would take long, or
 // needs what is not here, is looked at as far as can be, and says why.
-func TestTheCommandsOfTheREADMEsDoWhatIsSaid(t *testing.T) {
+func TestREADME_Commands_DoWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	testservers.Need(t, testservers.Servers)
 	english := commands(t, "README.md")

@@ -18,7 +18,7 @@ import (
 )
 
 // What a store refuses is named at once by the health check, once a minute by the log, and by a metric.
-func TestAStoreThatTakesNoWritesIsNamed(t *testing.T) {
+func TestRequests_ReadOnlyStore_NameIt(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	r, db := testservers.NewRedis(t), testservers.NewMariaDB(t)

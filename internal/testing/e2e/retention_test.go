@@ -16,7 +16,7 @@ import (
 
 // However long ago a sale ended, it is audited; and what it leaves behind can be moved
 // out of the way, where it still counts.
-func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
+func TestRetention_SaleEndedLongAgo_IsAuditedAndArchived(t *testing.T) {
 	t.Parallel()
 	dsn := migratedDSN(t)
 	s := redisShop(t).on(dsn)

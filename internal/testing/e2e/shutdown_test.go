@@ -54,7 +54,7 @@ func (b *balancer) pick() int {
 	}
 }
 
-func TestSIGTERMUnderLoadFailsNoRequestAndLeavesNothingBehind(t *testing.T) {
+func TestSIGTERM_UnderLoad_FailsNoRequestAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
@@ -124,7 +124,7 @@ func TestSIGTERMUnderLoadFailsNoRequestAndLeavesNothingBehind(t *testing.T) {
 }
 
 // Whenever it comes, an end that was asked for is no failure.
-func TestSIGTERMWhileItStartsIsNoFailure(t *testing.T) {
+func TestSIGTERM_DuringStart_IsNotAFailure(t *testing.T) {
 	t.Parallel()
 	for after := 20 * time.Millisecond; after < 400*time.Millisecond; after += 80 * time.Millisecond {
 		p := launch(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")
@@ -137,7 +137,7 @@ func TestSIGTERMWhileItStartsIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestSIGTERMEndsEventStreams(t *testing.T) {
+func TestSIGTERM_EventStreams_End(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	i := s.instance(t)

@@ -27,7 +27,7 @@ func logPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-func TestAServerOutlivesItsLogAndSIGHUPAndEndsAtOnceAtTheSecondSIGTERM(t *testing.T) {
+func TestSignals_LogGoneAndSIGHUP_ThenSecondSIGTERMEnds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	r, w := logPipe(t)
@@ -74,7 +74,7 @@ func TestAServerOutlivesItsLogAndSIGHUPAndEndsAtOnceAtTheSecondSIGTERM(t *testin
 	assert.Contains(t, <-rest, "seckill: ended at once by a second signal: 0 requests in flight were cut off")
 }
 
-func TestALogWhoseReaderHasGoneDoesNotEndTheServer(t *testing.T) {
+func TestLog_ReaderGone_ServerGoesOn(t *testing.T) {
 	t.Parallel()
 	r, w := logPipe(t)
 	p := launchLogging(t, w, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")

@@ -46,7 +46,7 @@ const stalled = 5 * time.Second
 // A database that stalls its commits, as for a backup, goes on answering everything
 // else. Nobody waits for it longer than for anything, and what nobody knows is not
 // given back.
-func TestWhileCommitsAreStalledAnswersComeWithinTheirBudget(t *testing.T) {
+func TestRequests_CommitsStall_AreAnsweredInTheirBudget(t *testing.T) {
 	testservers.OneOf(t, 2)
 	type way struct {
 		name, batch string

@@ -16,7 +16,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestHealthAndRushReachAServerThatSpeaksTLSAndNoOther(t *testing.T) {
+func TestTLS_HealthAndRush_ReachOnlyTheirServer(t *testing.T) {
 	t.Parallel()
 	ca := testcerts.New(t)
 	own, stranger := ca.Issue(), testcerts.New(t).File
@@ -69,7 +69,7 @@ func TestHealthAndRushReachAServerThatSpeaksTLSAndNoOther(t *testing.T) {
 	})
 }
 
-func TestTheProgramAndItsAuditReachStoresThatSpeakTLSAndNoOthers(t *testing.T) {
+func TestTLS_Stores_ProgramAndAuditReachOnlyTheirs(t *testing.T) {
 	t.Parallel()
 	testservers.Need(t, testservers.Servers)
 	ca := testcerts.New(t)

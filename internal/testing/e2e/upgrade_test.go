@@ -140,7 +140,7 @@ var probings = []struct {
 // In both modes buyers notice nothing of an upgrade, and no queued request becomes void. With
 // SECKILL_BEFORE set to the path of another build the fleet is that at first, goes over to the program
 // under test, and back.
-func TestAFleetIsReplacedOneByOneUnderLoad(t *testing.T) {
+func TestUpgrade_OneByOneUnderLoad_LosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, mode := range testservers.Sample(t, 1, []string{"sync", "queue"}) {
 		t.Run(mode, func(t *testing.T) {

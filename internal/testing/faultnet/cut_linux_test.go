@@ -24,7 +24,7 @@ func (c client) ended() bool {
 	return !errors.Is(said, syscall.EAGAIN)
 }
 
-func TestAnEndIsAwaitedWhileAClientHasAConnection(t *testing.T) {
+func TestClose_ClientConnected_WaitsForItsEnd(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -49,7 +49,7 @@ func TestAnEndIsAwaitedWhileAClientHasAConnection(t *testing.T) {
 }
 
 // A client that looks at its idle connections before it uses one must see all of them ended.
-func TestAfterACutEveryClientKnowsIt(t *testing.T) {
+func TestCut_EveryClient_NoticesIt(t *testing.T) {
 	p, err := faultnet.New(newEcho(t).addr)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)

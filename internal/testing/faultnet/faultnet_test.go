@@ -105,7 +105,7 @@ func before(t *testing.T, e *echo) *faultnet.Proxy {
 	return p
 }
 
-func TestEachFaultDoesWhatItSays(t *testing.T) {
+func TestProxy_EachFault_DoesWhatItSays(t *testing.T) {
 	for name, tc := range map[string]struct {
 		inject  func(*faultnet.Proxy) func()
 		within  time.Duration
@@ -144,7 +144,7 @@ func of(faults ...faultnet.Fault) func(*faultnet.Proxy) func() {
 	return func(p *faultnet.Proxy) func() { return p.Inject(faults...) }
 }
 
-func TestDelaysAreHeldBack(t *testing.T) {
+func TestDelay_RequestsOrReplies_AreHeldBack(t *testing.T) {
 	for name, fault := range map[string]faultnet.Fault{
 		"requests": faultnet.DelayRequests(2 * short),
 		"replies":  faultnet.DelayReplies(2*short, short/2),
@@ -159,7 +159,7 @@ func TestDelaysAreHeldBack(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyRepliesAreLostOrPass(t *testing.T) {
+func TestProxy_NumberOfReplies_IsLostOrPasses(t *testing.T) {
 	e := newEcho(t)
 	p := before(t, e)
 	p.LoseReplies(2)
@@ -177,7 +177,7 @@ func TestOnlySoManyRepliesAreLostOrPass(t *testing.T) {
 	require.True(t, p.Swallowed())
 }
 
-func TestCutRefusesUntilJoin(t *testing.T) {
+func TestCut_UntilJoin_RefusesConnections(t *testing.T) {
 	p := before(t, newEcho(t))
 	c := dial(t, p)
 	require.NoError(t, c.say(long))
@@ -189,7 +189,7 @@ func TestCutRefusesUntilJoin(t *testing.T) {
 	require.NoError(t, dial(t, p).say(long))
 }
 
-func TestAnAddressMoves(t *testing.T) {
+func TestProxy_AddressMoves_Follows(t *testing.T) {
 	one, other := newEcho(t), newEcho(t)
 	p := before(t, one)
 	c := dial(t, p)
@@ -200,7 +200,7 @@ func TestAnAddressMoves(t *testing.T) {
 	require.EqualValues(t, 1, other.heard.Load())
 }
 
-func TestSeveralServersAreBrokenTogether(t *testing.T) {
+func TestProxies_Several_BreakTogether(t *testing.T) {
 	one, other := newEcho(t), newEcho(t)
 	p, err := faultnet.New(one.addr + "," + other.addr)
 	require.NoError(t, err)

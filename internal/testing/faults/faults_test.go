@@ -40,7 +40,7 @@ func armed(t *testing.T, spec string) (*Points, *[]Action) {
 	return p, seen
 }
 
-func TestAFaultIsReadAsItIsWritten(t *testing.T) {
+func TestFault_String_RoundTrips(t *testing.T) {
 	for _, text := range []string{"commit.after:kill:17", "reserve.during:stop:1", "pay.commit.before:lose:3/10", "lock.before:delay:2"} {
 		all, err := Parse(" " + text + ", ")
 		require.NoError(t, err, text)
@@ -49,7 +49,7 @@ func TestAFaultIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
+func TestFault_Invalid_IsRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"no pass":                        "commit.after:kill",
 		"a pass of 0":                    "commit.after:kill:0",
@@ -65,7 +65,7 @@ func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFaultStrikesAtItsPassAlone(t *testing.T) {
+func TestFault_Pass_StrikesOnlyThere(t *testing.T) {
 	p, seen := armed(t, "reserve.before:kill:3")
 	for range 5 {
 		require.NoError(t, p.hit(t.Context(), "reserve.before", nil))
@@ -76,7 +76,7 @@ func TestAFaultStrikesAtItsPassAlone(t *testing.T) {
 	assert.Equal(t, map[string]int{"reserve.before:kill:3": 1}, p.State().Struck)
 }
 
-func TestAFaultMayStrikeAgainAndAgain(t *testing.T) {
+func TestFault_Repeated_StrikesAgain(t *testing.T) {
 	p, _ := armed(t, "reserve.before:lose:2/3")
 	var lost []int
 	for pass := 1; pass <= 9; pass++ {
@@ -87,13 +87,13 @@ func TestAFaultMayStrikeAgainAndAgain(t *testing.T) {
 	assert.Equal(t, []int{2, 5, 8}, lost)
 }
 
-func TestWithoutFaultsNothingIsCounted(t *testing.T) {
+func TestPoints_NoFaults_CountNothing(t *testing.T) {
 	p := &Points{}
 	require.NoError(t, p.at(t.Context(), "reserve", nil, func() error { return nil }))
 	assert.Empty(t, p.State().Passes)
 }
 
-func TestALostRequestIsNotDoneAndALostReplyIs(t *testing.T) {
+func TestFault_RequestOrReplyLost_IsNotDoneOrDone(t *testing.T) {
 	for point, done := range map[string]bool{"reserve.before": false, "reserve.after": true} {
 		p, _ := armed(t, point+":lose:1")
 		did := false
@@ -104,14 +104,14 @@ func TestALostRequestIsNotDoneAndALostReplyIs(t *testing.T) {
 	}
 }
 
-func TestAStepThatFailsByItselfDoesNotComeToItsEnd(t *testing.T) {
+func TestPoint_StepFails_DoesNotReachItsEnd(t *testing.T) {
 	p, seen := armed(t, "reserve.after:kill:1")
 	failed := errors.New("sold out")
 	require.ErrorIs(t, p.at(t.Context(), "reserve", nil, func() error { return failed }), failed)
 	assert.Empty(t, *seen)
 }
 
-func TestAFaultDuringAStepStrikesWhileTheStepGoesOn(t *testing.T) {
+func TestFault_DuringStep_StrikesWhileStepGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, seen := armed(t, "commit.during:stop:1")
 		require.NoError(t, p.at(t.Context(), "commit", nil, func() error {
@@ -123,7 +123,7 @@ func TestAFaultDuringAStepStrikesWhileTheStepGoesOn(t *testing.T) {
 	})
 }
 
-func TestADelayIsOverWithItsContext(t *testing.T) {
+func TestDelay_ContextEnds_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := armed(t, "reserve.before:delay:1/1")
 		began := time.Now()
@@ -155,7 +155,7 @@ func (c *committed) InTx(ctx context.Context, work func(context.Context, order.T
 
 func (paid) Pay(context.Context, int64, int64, time.Time) (bool, error) { return true, nil }
 
-func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
+func TestCommitPoint_Lost_IsUnknownEitherWay(t *testing.T) {
 	for spec, happened := range map[string]bool{
 		"commit.before:lose:1": false, "commit.after:lose:1": true,
 	} {
@@ -176,7 +176,7 @@ func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 
 // A fault before the commit strikes an order that shares its transaction, too, and writes
 // nothing.
-func TestAPlacementCrossesThePointsOfATransaction(t *testing.T) {
+func TestPoints_Place_CrossesThoseOfATransaction(t *testing.T) {
 	for _, point := range []string{"begin.after", "fence.before", "slot.after", "insert.before", "take.after"} {
 		p, _ := armed(t, point+":lose:1")
 		written := 0
@@ -193,7 +193,7 @@ func TestAPlacementCrossesThePointsOfATransaction(t *testing.T) {
 	}
 }
 
-func TestACommitIsNamedByWhatItsTransactionDid(t *testing.T) {
+func TestCommitPoint_Name_FollowsItsTransaction(t *testing.T) {
 	p, _ := armed(t, "pay.commit.after:lose:1,commit.after:lose:1")
 	pay := func(ctx context.Context, tx order.Tx) error {
 		_, err := tx.Pay(ctx, 1, 2, time.Time{})
@@ -203,7 +203,7 @@ func TestACommitIsNamedByWhatItsTransactionDid(t *testing.T) {
 	assert.Equal(t, map[string]int{"pay.commit.after:lose:1": 1}, p.State().Struck)
 }
 
-func TestFaultsAreArmedAndToldOverHTTP(t *testing.T) {
+func TestFaultServer_HTTP_ArmsAndReports(t *testing.T) {
 	p := &Points{}
 	h := p.Handler(http.NotFoundHandler())
 	ask := func(method, body string) *httptest.ResponseRecorder {
@@ -220,7 +220,7 @@ func TestFaultsAreArmedAndToldOverHTTP(t *testing.T) {
 }
 
 // Only a build with the tag faults has points.
-func TestNoOrdinaryBuildHasPoints(t *testing.T) {
+func TestPoints_OrdinaryBuild_HasNone(t *testing.T) {
 	for tags, want := range map[string]bool{"": false, "faults": true} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "example.com/seckill/cmd/seckill").Output()
 		require.NoError(t, err)

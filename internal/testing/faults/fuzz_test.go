@@ -6,7 +6,7 @@ import (
 )
 
 // Faults that are read are written as they were.
-func FuzzAFaultIsReadAsItIsWritten(f *testing.F) {
+func FuzzFault_AnyFault_RoundTrips(f *testing.F) {
 	for _, s := range []string{"commit.after:kill:1", "lock.before:delay:3/7, reserve.after:lose:2", "", ",", "x:kill:1", "commit.after:kill:0", "a:b"} {
 		f.Add(s)
 	}

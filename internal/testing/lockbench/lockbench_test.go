@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestCommandsAreCountedHoweverTheyAreCut(t *testing.T) {
+func TestCommandCounter_AnyChunks_CountsAll(t *testing.T) {
 	text := "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n" + "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9\r\na\r\n*1\r\n$0\r\n" + "*1\r\n$0\r\n\r\n"
 	for size := 1; size <= len(text); size++ {
 		w := &commandCounter{}
@@ -21,7 +21,7 @@ func TestCommandsAreCountedHoweverTheyAreCut(t *testing.T) {
 	}
 }
 
-func TestTheGateNoticesTwoInside(t *testing.T) {
+func TestGate_TwoHolders_IsNoticed(t *testing.T) {
 	var g gate
 	g.pass(func() {})
 	g.pass(func() {})
@@ -34,7 +34,7 @@ func TestTheGateNoticesTwoInside(t *testing.T) {
 	}
 }
 
-func TestAQuantileIsAValueThatWasMeasured(t *testing.T) {
+func TestQuantile_AnySample_IsAMeasuredValue(t *testing.T) {
 	all := []time.Duration{5, 1, 4, 2, 3}
 	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 5, 1: 5} {
 		if got := quantile(all, q); got != want {
@@ -46,7 +46,7 @@ func TestAQuantileIsAValueThatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestOverlapsAreTheVerdict(t *testing.T) {
+func TestVerdict_Overlaps_AreReported(t *testing.T) {
 	r := &report{Rows: []row{{Name: "a", Sections: 9}}}
 	if err := r.verdict(); err != nil {
 		t.Error(err)

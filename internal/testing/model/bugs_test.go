@@ -184,7 +184,7 @@ var bugs = []struct {
 
 // The same bug as it costs a unit: three have to meet for that, and the sale as a whole
 // would take too long to look at without it.
-func TestACommandSentAgainCanGiveBackTheUnitOfAnOrder(t *testing.T) {
+func TestModel_CommandRepeated_CanReturnASoldUnit(t *testing.T) {
 	m := model.Sale{Units: 2, Limit: 2, Wishes: crowd, Without: model.SentAgain, Faults: model.Faults{Losses: 1}}
 	f := model.Explore(&m)
 	require.Equal(t, model.I4, f.Violated)
@@ -196,7 +196,7 @@ func traceOf(planted model.Bugs) string {
 	return strings.ReplaceAll(planted.String(), " ", "-") + ".txt"
 }
 
-func TestEveryPlantedBugHasACounterexample(t *testing.T) {
+func TestModel_EveryPlantedBug_HasACounterexample(t *testing.T) {
 	for _, tc := range bugs { // what is not drawn now is drawn some day
 		if *update {
 			break

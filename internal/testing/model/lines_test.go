@@ -18,7 +18,7 @@ func (restless) AtRest(model.State) bool { return true }
 // every kind of fault. One line is enough while nothing is lost. After that the two in
 // the database are; the lock is not, because it ends with its lease while a COMMIT may
 // still be on its way, nor is the count in the shard, because a failover forgets it.
-func TestWhichLinesOfDefenceAreEnough(t *testing.T) {
+func TestModel_Defences_SomeCombinationsAreEnough(t *testing.T) {
 	lines := []struct {
 		bit  model.Bugs
 		name string
@@ -69,7 +69,7 @@ func TestWhichLinesOfDefenceAreEnough(t *testing.T) {
 
 // Nobody dies and no lease ends early: the answers to COMMIT and to the void order are
 // lost, so the lock is left to run out, and it does while the server still decides.
-func TestTheLockAloneFallsWithTwoLostAnswers(t *testing.T) {
+func TestModel_TwoLostAnswers_DefeatTheLockAlone(t *testing.T) {
 	m := model.Sale{
 		Units: 2, Limit: 1, Wishes: other, Without: model.Lines &^ model.LyingLock, Faults: model.Faults{Losses: 2},
 	}
@@ -81,7 +81,7 @@ func TestTheLockAloneFallsWithTwoLostAnswers(t *testing.T) {
 }
 
 // The lock and the count together stand against either fault and not against both.
-func TestTheLockAndTheCountCanBothFall(t *testing.T) {
+func TestModel_LockAndCount_CanBothFail(t *testing.T) {
 	m := model.Sale{
 		Units: 2, Limit: 1, Wishes: other, Without: model.NoFence | model.NoSlotIndex,
 		Faults: model.Faults{Leases: 1, Failovers: 1},

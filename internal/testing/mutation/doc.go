@@ -16,7 +16,7 @@
 // must fail by itself:
 //
 //	Mutation: a release frees the key whoever holds it.
-//	Killed by: ./internal/lock/redislock -run TestOnAStandaloneServer/handles/7
+//	Killed by: ./internal/lock/redislock -run TestRedisLock_StandaloneServer_KeepsContract/handles/7
 //	Tries: 10
 //	Quick: yes
 //

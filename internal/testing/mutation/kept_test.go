@@ -23,15 +23,15 @@ func kept(t *testing.T) []Mutant {
 	return all
 }
 
-func TestEveryMutantStillApplies(t *testing.T) {
+func TestMutants_EveryPatch_StillApplies(t *testing.T) {
 	for _, m := range kept(t) {
 		require.NoError(t, m.Applies(root), m.Path)
 	}
 }
 
-// TestKeptMutants_EachHasAReason holds the number of patches down: every change of a patched line costs a
+// TestKeptMutants_Each_HasAReason holds the number of patches down: every change of a patched line costs a
 // change of its patch.
-func TestKeptMutants_EachHasAReason(t *testing.T) {
+func TestKeptMutants_Each_HasAReason(t *testing.T) {
 	shown, err := os.ReadFile(filepath.Join(root, "internal/tools/gallery/subjects.go"))
 	require.NoError(t, err)
 	named, err := os.ReadFile(filepath.Join(root, "docs/INVARIANTS.md"))
@@ -45,12 +45,12 @@ func TestKeptMutants_EachHasAReason(t *testing.T) {
 	}
 }
 
-func TestRacesAreLookedForAsInMakeTest(t *testing.T) {
+func TestRaceFlags_OfMakeTest_AreUsed(t *testing.T) {
 	require.Equal(t, gobuild.RaceFlags(), raceFlags)
 }
 
 // The others are tried by `make mutants`.
-func TestTheQuickMutantsAreKilled(t *testing.T) {
+func TestMutants_Quick_AreKilled(t *testing.T) {
 	testservers.OneOf(t, 2)
 	testservers.Need(t, testservers.Servers)
 	var quick []Mutant

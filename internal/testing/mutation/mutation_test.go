@@ -104,7 +104,7 @@ func TestMutantTry_EachKind_ReturnsVerdict(t *testing.T) {
 	require.Equal(t, source, string(text), "the source itself is never touched")
 }
 
-func TestATestThatIsRedWithoutTheMutantKillsNothing(t *testing.T) {
+func TestMutant_TestRedWithoutIt_KillsNothing(t *testing.T) {
 	m, err := written(t, ". -run TestRed", "\treturn n", "\treturn -n")
 	require.NoError(t, err)
 	var out strings.Builder
@@ -114,7 +114,7 @@ func TestATestThatIsRedWithoutTheMutantKillsNothing(t *testing.T) {
 	require.Contains(t, out.String(), "red when whole")
 }
 
-func TestASurvivorIsReported(t *testing.T) {
+func TestMutant_Survives_IsReported(t *testing.T) {
 	m, err := written(t, ". -run TestOnce", "\treturn n", "\treturn -n")
 	require.NoError(t, err)
 	var out strings.Builder
@@ -125,7 +125,7 @@ func TestASurvivorIsReported(t *testing.T) {
 	require.Contains(t, out.String(), "1 mutants, 0 killed, 1 not killed, 0 left over")
 }
 
-func TestAHeaderThatSaysTooLittleIsRefused(t *testing.T) {
+func TestMutantHeader_Incomplete_IsRefused(t *testing.T) {
 	for _, killer := range []string{"./tiny", " -run X", "./tiny -run ", "./tiny -run X\nQuik: yes", "./tiny -run X\nTries: 0"} {
 		_, err := written(t, killer, "a", "b")
 		require.Error(t, err, killer)

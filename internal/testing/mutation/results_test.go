@@ -21,7 +21,7 @@ func later(t *testing.T, o Options, all ...Mutant) int {
 	return strings.Count(out.String(), " of ")
 }
 
-func TestARunGoesOnWhereTheLastOneEnded(t *testing.T) {
+func TestRun_Interrupted_Resumes(t *testing.T) {
 	o := Options{Root: tiny(t), Results: filepath.Join(t.TempDir(), "results.jsonl")}
 	m, err := written(t, ". -run TestTwice", "\treturn 2 * n", "\treturn n")
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestRun_BudgetSpent_CountsMutantsLeftOver(t *testing.T) {
 	require.Contains(t, out.String(), "1 mutants, 0 killed, 0 not killed, 1 left over")
 }
 
-func TestAMutantWithTimingInItIsKilledEachTimeOrNot(t *testing.T) {
+func TestMutant_TimingDependent_IsKilledEachTimeOrNot(t *testing.T) {
 	root := tiny(t)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "chance_test.go"), []byte(`package tiny
 
@@ -117,7 +117,7 @@ func TestEverySecondTime(t *testing.T) {
 	require.Equal(t, 4, got.Tries)
 }
 
-func TestTheMessageIsWhatTheTestSaidFirst(t *testing.T) {
+func TestResult_Message_IsTheFirstFailure(t *testing.T) {
 	for want, output := range map[string]string{
 		"x_test.go:3: odd": "=== RUN   TestX\n    x_test.go:3: odd\n--- FAIL: TestX\n",
 		"Not equal: expected: 1 actual  : 2 · it is one": testifySaid,

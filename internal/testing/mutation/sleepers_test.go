@@ -90,7 +90,7 @@ func TestFiles(t *testing.T) {
 	return root
 }
 
-func TestMutantsThatChangeBodiesOrFilesAreCompiledTogether(t *testing.T) {
+func TestMutants_BodiesOrFiles_AreCompiledTogether(t *testing.T) {
 	root := testModule(t)
 	folder := t.TempDir()
 	wanted := map[string]bool{} // whether they are held
@@ -129,7 +129,7 @@ func TestMutantsThatChangeBodiesOrFilesAreCompiledTogether(t *testing.T) {
 	require.Contains(t, out.String(), "9 mutants, 9 killed")
 }
 
-func TestOneThatDoesNotCompileIsLeftOutOfTheOthers(t *testing.T) {
+func TestMutants_OneDoesNotCompile_OthersDo(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "a long folder", strings.Repeat("longer than the path of a socket", 4))
 	require.NoError(t, os.MkdirAll(temp, 0o700))
 	t.Setenv("TMPDIR", temp) // as on a Mac, where the compiler shortens the paths of its errors

@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestNamed(t *testing.T) {
+func TestNamedLock_Server_KeepsContract(t *testing.T) {
 	t.Parallel()
 	dsn := migrated(t)
 	fencer := fences(t, dsn)
@@ -106,7 +106,7 @@ func (a admin) overwrite(t testing.TB, key string) {
 	require.Equal(t, "1", a.ask(t, "SELECT GET_LOCK(?, 0)", a.names.nameOf(key)))
 }
 
-func TestNamesFitAndKeepKeysAndDatabasesApart(t *testing.T) {
+func TestNamedLock_Names_FitAndStayDistinct(t *testing.T) {
 	one, two := &Named{database: "one"}, &Named{database: "two"}
 	names := map[string]bool{}
 	for _, key := range []string{"user:1", "USER:1", "user:1 ", "", strings.Repeat("long", 100), strings.Repeat("long", 100) + "er"} {
@@ -118,7 +118,7 @@ func TestNamesFitAndKeepKeysAndDatabasesApart(t *testing.T) {
 	require.Len(t, names, 12)
 }
 
-func TestTheServerItselfEndsTheLeaseOfAProcessThatStands(t *testing.T) {
+func TestNamedLock_ProcessStalls_ServerEndsLease(t *testing.T) {
 	dsn := migrated(t)
 	n, a := named(t, dsn, NamedOptions{}), adminOf(t, dsn)
 	_, err := n.Acquire(t.Context(), "user:1", "token", 900*time.Millisecond)
@@ -149,7 +149,7 @@ func TestNamedLock_ConnectionLost_ReportsLossBeforeRenewal(t *testing.T) {
 	require.NoError(t, kept.Release(t.Context()))
 }
 
-func TestASilenceShorterThanTheLeaseIsSurvivedAndOneAtTheReleaseIsNotWaitedFor(t *testing.T) {
+func TestNamedLock_SilenceWithinLease_IsSurvived(t *testing.T) {
 	dsn := migrated(t)
 	p := testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	n, a := named(t, at(t, dsn, p.Addr()), NamedOptions{}), adminOf(t, dsn)
@@ -175,7 +175,7 @@ func TestASilenceShorterThanTheLeaseIsSurvivedAndOneAtTheReleaseIsNotWaitedFor(t
 	require.Eventually(t, func() bool { return a.owner(t, "user:1") == "" }, 5*time.Second, time.Millisecond)
 }
 
-func TestConnectionsThatAreAllPinnedAreWaitedForAndNotForEver(t *testing.T) {
+func TestNamedLock_AllConnectionsPinned_WaitsNotForEver(t *testing.T) {
 	n := named(t, migrated(t), NamedOptions{Conns: 2})
 	for i := range 2 {
 		_, err := n.Acquire(t.Context(), "user:"+strconv.Itoa(i), "token", time.Minute)

@@ -21,7 +21,7 @@ func rowLock(t testing.TB, db *sql.DB) *RowLock {
 }
 
 // A server's clock that was set back is one that is behind the counter.
-func TestTheFenceOfARowLockGrowsAlsoAfterWorkThatWasUndoneAndWithAClockSetBack(t *testing.T) {
+func TestRowFence_RollbackOrClockSetBack_StillGrows(t *testing.T) {
 	db := notes(t, 4)
 	r := rowLock(t, db)
 	undone := errors.New("undone")

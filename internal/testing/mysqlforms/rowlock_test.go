@@ -55,7 +55,7 @@ func crowd(n int, f func(i int)) {
 	all.Wait()
 }
 
-func TestRowLockLetsOneAtATimeReadAndWrite(t *testing.T) {
+func TestRowLock_ConcurrentWork_RunsOneAtATime(t *testing.T) {
 	db := notes(t, 8)
 	r := rowLock(t, db)
 	last := uint64(0) // guarded by the lock
@@ -72,7 +72,7 @@ func TestRowLockLetsOneAtATimeReadAndWrite(t *testing.T) {
 	require.InDelta(t, time.Now().UnixMicro(), last, float64(time.Minute.Microseconds()), "the server's microseconds")
 }
 
-func Test37FourGoroutinesAndFourConnectionsDoNotDeadlock(t *testing.T) {
+func TestRowLock_FourGoroutinesFourConnections_DoNotDeadlock(t *testing.T) {
 	t.Run("RowLock, on rows that are not there yet", func(t *testing.T) {
 		db := notes(t, 4)
 		r := rowLock(t, db)
@@ -118,7 +118,7 @@ func workInLock(t *testing.T, b lock.Backend, db *sql.DB) {
 	require.Equal(t, 40, sum(t, db))
 }
 
-func Test38ADeadlockInsideTheWorkCommitsNothing(t *testing.T) {
+func TestRowLock_DeadlockInsideWork_CommitsNothing(t *testing.T) {
 	for name, minds := range map[string]bool{"and work passes the error on": true, "though work does not mind": false} {
 		t.Run(name, func(t *testing.T) {
 			db := notes(t, 8)
@@ -157,7 +157,7 @@ func Test38ADeadlockInsideTheWorkCommitsNothing(t *testing.T) {
 	}
 }
 
-func TestRowLockRollsBackWhatFailsOrPanics(t *testing.T) {
+func TestRowLock_WorkFailsOrPanics_RollsBack(t *testing.T) {
 	db := notes(t, 2)
 	r := rowLock(t, db)
 	broken := errors.New("broken")
@@ -199,7 +199,7 @@ func TestRowLock_WaitTimesOut_IsNotAcquired(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestACommitThatFailedIsUnknown(t *testing.T) {
+func TestRowLock_CommitFails_IsUnknown(t *testing.T) {
 	dsn := migrated(t)
 	p := testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	r := rowLock(t, pool(t, at(t, dsn, p.Addr()), 4))
@@ -208,7 +208,7 @@ func TestACommitThatFailedIsUnknown(t *testing.T) {
 	require.NoError(t, p.Join())
 }
 
-func TestRowsAreReadInTheTransaction(t *testing.T) {
+func TestRowLock_Rows_AreReadInTheTransaction(t *testing.T) {
 	db := notes(t, 2)
 	require.NoError(t, rowLock(t, db).Do(t.Context(), "user:1", func(ctx context.Context, tx *Tx, _ uint64) error {
 		require.NoError(t, add(ctx, tx, 2))
@@ -228,7 +228,7 @@ func TestRowsAreReadInTheTransaction(t *testing.T) {
 	}))
 }
 
-func BenchmarkAcquireAndReleaseANameWithoutAFence(b *testing.B) {
+func BenchmarkNamedLock(b *testing.B) {
 	n := named(b, migrated(b), NamedOptions{})
 	for b.Loop() {
 		if _, err := n.Acquire(b.Context(), "user:1", "token", time.Minute); err != nil {
@@ -240,7 +240,7 @@ func BenchmarkAcquireAndReleaseANameWithoutAFence(b *testing.B) {
 	}
 }
 
-func BenchmarkLockARow(b *testing.B) {
+func BenchmarkRowLock(b *testing.B) {
 	r := rowLock(b, pool(b, migrated(b), 4))
 	for b.Loop() {
 		if err := r.Do(b.Context(), "user:1", func(context.Context, *Tx, uint64) error { return nil }); err != nil {

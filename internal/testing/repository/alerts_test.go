@@ -34,7 +34,7 @@ func rules(t *testing.T) (all []rule) {
 	return all
 }
 
-func TestEveryAlertFiresInItsCaseAndNoneInCalm(t *testing.T) {
+func TestAlerts_EachCase_FiresOnlyItsAlert(t *testing.T) {
 	testservers.Need(t, servers.LookPromtool)
 	cases := read(t, "configs/alerts_test.yml")
 	for _, r := range rules(t) {
@@ -85,7 +85,7 @@ func exported(t *testing.T) map[string]bool {
 	return all
 }
 
-func TestEveryMetricOfTheAlertsAndTheDashboardIsThere(t *testing.T) {
+func TestAlerts_MetricsWithDashboard_Exist(t *testing.T) {
 	var board struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
@@ -113,7 +113,7 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThere(t *testing.T) {
 
 // What every instance exports alike is counted once, a legend names labels that its series have, and each
 // panel says what it shows.
-func TestThePanelsOfTheDashboardShowWhatTheySay(t *testing.T) {
+func TestDashboard_Panels_ShowTheirTitle(t *testing.T) {
 	var board struct {
 		Panels []struct {
 			Title, Description string
@@ -138,7 +138,7 @@ func TestThePanelsOfTheDashboardShowWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestPrometheusLoadsTheAlerts(t *testing.T) {
+func TestAlerts_Prometheus_LoadsThem(t *testing.T) {
 	require.Contains(t, read(t, "configs/prometheus.yml"), "rule_files: [alerts.yml]")
 	require.Contains(t, containers(t)["prometheus"].Volumes, "./configs/alerts.yml:/etc/prometheus/alerts.yml:ro")
 	require.Contains(t, read(t, ".ci/install-servers"), "want promtool prometheus")

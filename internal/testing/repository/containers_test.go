@@ -46,7 +46,7 @@ func containers(t *testing.T) map[string]container {
 // substituted are the values that come from the environment.
 var substituted = regexp.MustCompile(`\$\{([A-Z_]+):\?[^}]+\}`)
 
-func TestEveryContainerIsHardened(t *testing.T) {
+func TestContainers_Every_IsHardened(t *testing.T) {
 	for name, c := range containers(t) {
 		assert.True(t, c.ReadOnly || name == "zookeeper", "%s: read_only", name)
 		assert.Equal(t, []string{"ALL"}, c.CapDrop, name)
@@ -68,7 +68,7 @@ func TestEveryContainerIsHardened(t *testing.T) {
 	}
 }
 
-func TestEverySecretOfTheContainersComesFromTheEnvironmentAndIsMadeUp(t *testing.T) {
+func TestContainers_Secrets_ComeFromEnvironment(t *testing.T) {
 	text := read(t, "docker-compose.yml")
 	made := read(t, ".ci/secrets")
 	for _, m := range substituted.FindAllStringSubmatch(text, -1) {
@@ -84,7 +84,7 @@ func TestEverySecretOfTheContainersComesFromTheEnvironmentAndIsMadeUp(t *testing
 	assert.NotContains(t, read(t, "Dockerfile"), "SECKILL_AUTH__SECRET")
 }
 
-func TestTheContainerOfTheApplicationIsConfiguredAndCanBeScaled(t *testing.T) {
+func TestContainers_Application_IsConfiguredAndScales(t *testing.T) {
 	app := containers(t)["app"]
 	environ := make([]string, 0, len(app.Environment))
 	for name, value := range app.Environment {
@@ -105,7 +105,7 @@ func TestTheContainerOfTheApplicationIsConfiguredAndCanBeScaled(t *testing.T) {
 	require.Contains(t, read(t, "Dockerfile"), "-X $(go list -m)/internal/app.released=$VERSION", "the image knows its version")
 }
 
-func TestRedisInAContainerEvictsNothingAndAsksForAPassword(t *testing.T) {
+func TestContainers_Redis_EvictsNothingAndNeedsPassword(t *testing.T) {
 	for name, c := range containers(t) {
 		if strings.HasPrefix(c.Image, "redis:") {
 			command := strings.Join(c.Command, " ")

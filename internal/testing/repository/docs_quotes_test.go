@@ -26,7 +26,7 @@ var (
 
 // A flag is there if some command of the program, or of the servers that it is told of,
 // defines a flag of this name.
-func TestEveryFlagThatADocumentNamesIsThere(t *testing.T) {
+func TestDocuments_Flags_Exist(t *testing.T) {
 	var code strings.Builder
 	for path, text := range sources(t, ".go") {
 		if strings.HasPrefix(path, "cmd/seckill/") && !strings.HasSuffix(path, "_test.go") {
@@ -65,7 +65,7 @@ func commands(text string) []string {
 }
 
 // An operator searches for a log line as the program writes it.
-func TestLogLines_QuoteTheProgram(t *testing.T) {
+func TestLogLines_Documents_QuoteTheProgram(t *testing.T) {
 	var code strings.Builder
 	for path, text := range sources(t, ".go") {
 		if !strings.HasSuffix(path, "_test.go") {
@@ -138,7 +138,7 @@ func TestInvariantsDocument_MutantsAndFaults_Exist(t *testing.T) {
 }
 
 // The documents count the faults and the experiments.
-func TestTheDocumentsCountRight(t *testing.T) {
+func TestDocuments_Counts_AreRight(t *testing.T) {
 	all, err := chaos.Faults(chaos.Sync, "")
 	require.NoError(t, err)
 	queued, err := chaos.Faults(chaos.Queue, "")

@@ -10,7 +10,7 @@ import (
 
 // The comparison of locks is a module of its own, which needs what the program needs in the same
 // versions: with older ones it does not start.
-func TestTheComparisonOfLocksKeepsUpWithTheProgram(t *testing.T) {
+func TestLockbenchModule_Dependencies_MatchTheProgram(t *testing.T) {
 	program, comparison := required(t, root+"/go.mod"), required(t, "../lockbench/go.mod")
 	shared := 0
 	for module, version := range comparison {

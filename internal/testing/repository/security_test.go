@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryTestAndBenchmarkThatADocumentNamesIsThere checks that the tests exist.
+// TestDocuments_TestsAndBenchmarks_Exist checks that the tests exist.
 func TestSecurity_Defence_NamesOneTest(t *testing.T) {
 	_, text, found := strings.Cut(read(t, "SECURITY.md"), "\n## Defences\n")
 	require.True(t, found)

@@ -49,7 +49,7 @@ func eachSource(t *testing.T, with func(path string, fset *token.FileSet, file *
 	}
 }
 
-func TestWordsThatWereGivenUpAreGoneFromExportedNamesAndFiles(t *testing.T) {
+func TestExportedNames_Words_AreNotForbidden(t *testing.T) {
 	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
 		base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".go"), "_test")
 		if word, gone := givenUp[base]; gone {
@@ -89,7 +89,7 @@ func TestWordsThatWereGivenUpAreGoneFromExportedNamesAndFiles(t *testing.T) {
 // spoken are the names that a user of the program meets in its source: metrics, and keys of the configuration.
 var spoken = regexp.MustCompile(`^"seckill_([a-z_]+)"$|\bkey:"([a-z_]+)"`)
 
-func TestWordsThatWereGivenUpAreGoneFromMetricsAndKeys(t *testing.T) {
+func TestMetricsAndKeys_Words_AreNotForbidden(t *testing.T) {
 	found := 0
 	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
 		if strings.HasSuffix(path, "_test.go") {
@@ -114,7 +114,7 @@ func TestWordsThatWereGivenUpAreGoneFromMetricsAndKeys(t *testing.T) {
 	require.Greater(t, found, 100, "the metrics and keys are not found")
 }
 
-func TestNoFileIsNamedByAWordThatWasGivenUp(t *testing.T) {
+func TestFiles_Names_HaveNoForbiddenWord(t *testing.T) {
 	for _, root := range []string{root + "/internal", root + "/cmd", root + "/docs", root + "/configs", root + "/loadtest"} {
 		require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || strings.Contains(path, "testdata") {
@@ -150,7 +150,7 @@ var phrases = map[*regexp.Regexp]string{
 // firstWords are what the first line of a doc comment does not say.
 var firstWords = regexp.MustCompile(`^// \w+ gives `)
 
-func TestCommentsSpeakAsTheStandardLibraryDoes(t *testing.T) {
+func TestComments_Phrases_AreTheStandardLibrarys(t *testing.T) {
 	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
 		for _, group := range file.Comments {
 			if first := group.List[0]; !strings.HasSuffix(path, "_test.go") && first.Pos() == group.Pos() && firstWords.MatchString(first.Text) &&
@@ -172,7 +172,7 @@ func TestCommentsSpeakAsTheStandardLibraryDoes(t *testing.T) {
 	})
 }
 
-func TestAFunctionThatReturnsABoolReportsWhether(t *testing.T) {
+func TestComments_BoolFunction_ReportsWhether(t *testing.T) {
 	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
 		if strings.HasSuffix(path, "_test.go") {
 			return
@@ -206,7 +206,7 @@ var ofPeople = map[string]string{
 	"nobody is the self of an insert":                     "nobody is a name",
 }
 
-func TestProgramsAreIt(t *testing.T) {
+func TestComments_Programs_AreNotPeople(t *testing.T) {
 	check := func(at, text string) {
 		for quoted := range ofPeople {
 			text = strings.ReplaceAll(text, quoted, "")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
+func TestJudge_BoundBroken_NamesItsPhase(t *testing.T) {
 	const mib = 1 << 20
 	for name, tc := range map[string]struct {
 		half, whole Row
@@ -60,7 +60,7 @@ func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
 }
 
 // A phase that waits for a core is longer, and more is sold of the other coupon meanwhile.
-func TestOrdersOfTheOtherCouponAreNoGrowth(t *testing.T) {
+func TestGrowth_OrdersOfOtherCoupon_DoNotCount(t *testing.T) {
 	of := func(took, cpu time.Duration, others int) Sale {
 		return Sale{Buyers: 2, Rows: []Row{
 			{Phase: "calm", CPU: time.Second, Others: Latency{Orders: 250}},
@@ -78,7 +78,7 @@ func TestOrdersOfTheOtherCouponAreNoGrowth(t *testing.T) {
 }
 
 // The machine was quick before the whole and slow after it.
-func TestGrowthIsOfTheMeanOfBothHalves(t *testing.T) {
+func TestGrowth_TwoHalves_UsesTheirMean(t *testing.T) {
 	of := func(took time.Duration) Sale {
 		return Sale{Rows: []Row{{Phase: "audit", Items: 1, Took: took, CPU: took, Memory: Memory{Program: int64(took)}}}}
 	}
@@ -93,7 +93,7 @@ func TestGrowthIsOfTheMeanOfBothHalves(t *testing.T) {
 }
 
 // Plain commands grow by so much on this machine, by Redis' own time.
-func TestALoadingMayGrowAsThePlainCommandsOfTheSameRun(t *testing.T) {
+func TestJudge_Loading_MayGrowLikePlainCommands(t *testing.T) {
 	of := func(phase string, load, plain time.Duration) Sale {
 		return Sale{Rows: []Row{{Phase: phase, Items: 1, Took: load}, {Phase: "reference", Items: 1, Took: plain}}}
 	}
@@ -119,7 +119,7 @@ func TestALoadingMayGrowAsThePlainCommandsOfTheSameRun(t *testing.T) {
 	}
 }
 
-func TestAMachineThatDoesNotTellHowLateItIsExcusesNothing(t *testing.T) {
+func TestJudge_LatencyUnknown_ExcusesNothing(t *testing.T) {
 	r := Report{NoSchedLatency: "no right"}
 	require.Contains(t, r.remarks()[1], "so no call of Redis is excused by it: no right")
 }

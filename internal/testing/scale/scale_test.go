@@ -53,7 +53,7 @@ func small(t *testing.T) Options {
 	}
 }
 
-func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
+func TestScale_SmallSale_RunsFromLoadingToArchive(t *testing.T) {
 	testservers.OneOf(t, 2)
 	o := small(t)
 	told := 0
@@ -94,7 +94,7 @@ func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
 	require.ErrorContains(t, r.Verdict(), "sale, 1000 buyers: every second call of a command keeps Redis busy for 1µs")
 }
 
-func TestAPhaseIsPlayedAloneAfterASaleThatIsFilledIn(t *testing.T) {
+func TestScale_OnePhase_RunsAfterFilling(t *testing.T) {
 	o := small(t)
 	o.Phases = []string{"expiry"}
 	r, err := Run(t.Context(), o)
@@ -105,7 +105,7 @@ func TestAPhaseIsPlayedAloneAfterASaleThatIsFilledIn(t *testing.T) {
 }
 
 // What is filled in wrongly, or lost by the program, is an audit that is not clean.
-func TestAViolatedAuditIsNamedWithItsPhase(t *testing.T) {
+func TestScale_AuditViolated_NamesItsPhase(t *testing.T) {
 	o := small(t)
 	o.Phases = []string{"audit"}
 	before := phases
@@ -126,7 +126,7 @@ func TestAViolatedAuditIsNamedWithItsPhase(t *testing.T) {
 }
 
 // Whoever stops a run finds nothing of it.
-func TestARunThatIsStoppedLeavesNothing(t *testing.T) {
+func TestScale_Interrupted_LeavesNothing(t *testing.T) {
 	o := small(t)
 	ctx, stop := context.WithCancel(t.Context())
 	o.OnRow = func(*Report) error { stop(); return nil }

@@ -39,7 +39,7 @@ func TestVerdict_MachineWasNotShared_NamesTheFlagThatJudgesOtherwise(t *testing.
 	require.NoError(t, r.Verdict())
 }
 
-func TestForeign_IsWhatNeitherTheServersNorThisProcessUsed(t *testing.T) {
+func TestForeignTime_ServersAndOwnProcess_AreLeftOut(t *testing.T) {
 	before := machineUse{at: time.Now(), busy: time.Hour, stolen: time.Minute, self: time.Second}
 	core := time.Second * time.Duration(runtime.NumCPU())
 	after := func(busy, stolen, self time.Duration) machineUse {

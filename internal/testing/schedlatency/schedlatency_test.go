@@ -52,7 +52,7 @@ func TestLongest_RepeatedCall_ReportsSinceLastCall(t *testing.T) {
 }
 
 // It has no right to that priority, or there is no such program.
-func TestWhyItIsNotKnownIsSaid(t *testing.T) {
+func TestLatency_Unknown_SaysWhy(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	w, err := schedlatency.Start(t.Context(), "/bin/false")
 	require.ErrorContains(t, err, "ask how late threads are woken")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestServers_WithTEST_RTT_AnswerThatMuchLater(t *testing.T) {
+func TestServers_RTTSet_AnswerThatMuchLater(t *testing.T) {
 	Need(t, Servers)
 	const rtt = 30 * time.Millisecond
 	t.Setenv(rttVariable, rtt.String())

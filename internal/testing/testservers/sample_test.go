@@ -22,8 +22,8 @@ func TestSample_TestAllIsSet_ReturnsEverything(t *testing.T) {
 	require.Equal(t, "100", flag.Lookup("rapid.checks").Value.String())
 }
 
-// TestFewerSequencesAreDrawnInOneTestOnly asks rapid's flag in a test and after it.
-func TestFewerSequencesAreDrawnInOneTestOnly(t *testing.T) {
+// TestSample_OneTest_DrawsFewerSequences asks rapid's flag in a test and after it.
+func TestSample_OneTest_DrawsFewerSequences(t *testing.T) {
 	t.Setenv("TEST_ALL", "")
 	checks := flag.Lookup("rapid.checks").Value
 	t.Run("drawn", func(t *testing.T) {
@@ -33,21 +33,21 @@ func TestFewerSequencesAreDrawnInOneTestOnly(t *testing.T) {
 	require.Equal(t, "100", checks.String())
 }
 
-// TestASubtestThatIsNamedIsThere: it would pass if it were not drawn.
-func TestASubtestThatIsNamedIsThere(t *testing.T) {
+// TestSample_NamedSubtest_Exists: it would pass if it were not drawn.
+func TestSample_NamedSubtest_Exists(t *testing.T) {
 	t.Setenv("TEST_ALL", "")
 	run := flag.Lookup("test.run").Value
 	before := run.String()
 	t.Cleanup(func() { require.NoError(t, run.Set(before)) })
 	all := []int{1, 2, 3}
-	require.NoError(t, run.Set("TestOnOneServer"))
+	require.NoError(t, run.Set("TestBackend_OneServer_KeepsContract"))
 	require.Len(t, testservers.Sample(t, 1, all), 1)
-	require.NoError(t, run.Set("TestOnOneServer/handles/7"))
+	require.NoError(t, run.Set("TestBackend_OneServer_KeepsContract/handles/7"))
 	require.Equal(t, all, testservers.Sample(t, 1, all))
 }
 
-// TestADrawnTestDrawsFromAllViews: what one draw came to says nothing of the next.
-func TestADrawnTestDrawsFromAllViews(t *testing.T) {
+// TestSample_DrawnTest_DrawsFromAllViews: what one draw came to says nothing of the next.
+func TestSample_DrawnTest_DrawsFromAllViews(t *testing.T) {
 	t.Setenv("TEST_ALL", "")
 	run := flag.Lookup("test.run").Value
 	before := run.String()
@@ -94,7 +94,7 @@ func TestOneOf_NotDrawn_SkipsWithReason(t *testing.T) {
 	}
 	again, _ := play()
 	require.Equal(t, played, again, "the same seed draws the same")
-	require.NoError(t, run.Set("TestTheTour"))
+	require.NoError(t, run.Set("TestPage_Tour_MakesThePictures"))
 	played, _ = play()
 	require.Equal(t, tests, played)
 }

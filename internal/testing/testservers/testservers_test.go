@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
-func TestEveryTestGetsAnEmptyDatabaseThatIsDroppedAfterIt(t *testing.T) {
+func TestDatabase_EachTest_IsEmptyAndDroppedAfterwards(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	var dsns []string
 	for _, name := range []string{"first", "second"} {
@@ -30,7 +30,7 @@ func TestEveryTestGetsAnEmptyDatabaseThatIsDroppedAfterIt(t *testing.T) {
 	}
 }
 
-func TestDatabaseCommitsDurablyAndSpeaksUTF8AndUTC(t *testing.T) {
+func TestDatabase_Session_IsDurableInUTF8AndUTC(t *testing.T) {
 	db := open(t, testservers.DSN(t))
 	for name, want := range map[string]string{
 		"@@innodb_flush_log_at_trx_commit": "1",
@@ -43,13 +43,13 @@ func TestDatabaseCommitsDurablyAndSpeaksUTF8AndUTC(t *testing.T) {
 	}
 }
 
-func TestSharedServersAreStartedOnce(t *testing.T) {
+func TestSharedServers_ManyTests_StartOnce(t *testing.T) {
 	m, r := testservers.MariaDB(t), testservers.Redis(t)
 	assert.Same(t, m, testservers.MariaDB(t))
 	assert.Same(t, r, testservers.Redis(t))
 }
 
-func TestPrivateServerIsNotTheSharedOneAndEndsWithItsTest(t *testing.T) {
+func TestPrivateServer_OneTest_IsSeparateAndEndsWithIt(t *testing.T) {
 	private := testservers.Redis(t)
 	t.Run("with a private server", func(t *testing.T) {
 		private = testservers.NewRedis(t)

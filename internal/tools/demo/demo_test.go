@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/tools/rush"
 )
 
-func TestLaterBuyersBuyWhatCameBackAfterTheLastOneHadGone(t *testing.T) {
+func TestDemo_LaterBuyers_BuyReturnedUnits(t *testing.T) {
 	first := rush.Report{
 		Asked: 400, Accepted: 48, Committed: 48, Refused: map[string]int{"sold_out": 350}, Failed: 2,
 		Failures: map[string]int{"timeout": 2}, Audit: rush.AuditClean, Seconds: 3, P50Millis: 7,
@@ -43,7 +43,7 @@ func TestLaterBuyersBuyWhatCameBackAfterTheLastOneHadGone(t *testing.T) {
 	require.Equal(t, 350, first.Refused["sold_out"], "the first report is as it was")
 }
 
-func TestLaterBuyersDoNotComeForWhatIsNoReturn(t *testing.T) {
+func TestDemo_NothingReturned_NoLaterBuyersCome(t *testing.T) {
 	play := func(context.Context, rush.Options) (rush.Report, error) {
 		t.Error("nothing is left for them")
 		return rush.Report{}, nil
@@ -64,7 +64,7 @@ func TestLaterBuyersDoNotComeForWhatIsNoReturn(t *testing.T) {
 }
 
 // Units that stay away although buyers come for them are undersold.
-func TestADemoThatGoesOnBeingUndersoldSaysSo(t *testing.T) {
+func TestDemo_Undersold_SaysSo(t *testing.T) {
 	d := Demo{Users: 300, Stock: 50}
 	n := 0
 	r, err := d.sellReturned(t.Context(), rush.Report{Committed: 48, Audit: rush.AuditClean}, rush.Options{},
@@ -78,7 +78,7 @@ func TestADemoThatGoesOnBeingUndersoldSaysSo(t *testing.T) {
 }
 
 // Visitors of a kept demonstration come until they are stopped, and give way to a rush that is called.
-func TestVisitorsComeUntilTheyAreStopped(t *testing.T) {
+func TestDemo_Visitors_ComeUntilStopped(t *testing.T) {
 	cfg := config.Default()
 	cfg.HTTP.Addr, cfg.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
 	var rushes *Runner

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheGalleryIsThePlantedBugs compares it with the patches in their packages.
-func TestTheGalleryIsThePlantedBugs(t *testing.T) {
+// TestGallery_Mutants_AreThePatches compares it with the patches in their packages.
+func TestGallery_Mutants_AreThePatches(t *testing.T) {
 	g, err := Load()
 	require.NoError(t, err)
 	shown := map[string]Mutant{}
@@ -47,8 +47,8 @@ func TestTheGalleryIsThePlantedBugs(t *testing.T) {
 	assert.Len(t, g.Mutants, found)
 }
 
-// TestEveryPickIsAMutantAndThereIsOneOfEach holds what is chosen by hand.
-func TestEveryPickIsAMutantAndThereIsOneOfEach(t *testing.T) {
+// TestPicks_Each_IsAMutantOfAnotherKind holds what is chosen by hand.
+func TestPicks_Each_IsAMutantOfAnotherKind(t *testing.T) {
 	g, err := Load()
 	require.NoError(t, err)
 	invariants, err := os.ReadFile("../../../docs/INVARIANTS.md")
@@ -101,7 +101,7 @@ func TestFiles_PackedGallery_IsSmall(t *testing.T) {
 	assert.Equal(t, *want, g)
 }
 
-func TestAMutantIsFoundByItsNameAloneIfNoOtherHasIt(t *testing.T) {
+func TestFind_UniqueShortName_FindsMutant(t *testing.T) {
 	g := &Gallery{Mutants: []Mutant{{Name: "order/a"}, {Name: "stock/a"}, {Name: "stock/b", What: "a unit is lost", Invariants: []string{"I4"}}}}
 	_, ok := g.Find("a")
 	assert.False(t, ok, "two have that name")

@@ -11,9 +11,9 @@ import (
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
-// TestTheCodeBesideADrawingIsShort holds that what is shown is what was run and what it stands in, in
+// TestFold_CodeBesideDrawing_IsShort holds that what is shown is what was run and what it stands in, in
 // some twenty lines.
-func TestTheCodeBesideADrawingIsShort(t *testing.T) {
+func TestFold_CodeBesideDrawing_IsShort(t *testing.T) {
 	for _, e := range lab.All() {
 		r, err := lab.Recording(e.Name)
 		require.NoError(t, err)

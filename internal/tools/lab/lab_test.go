@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { testservers.Main(m) }
 // rounds is how often each experiment is played: `go test ./internal/tools/lab -rounds 20`.
 var rounds = flag.Int("rounds", 1, "how often each experiment is played")
 
-func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
+func TestExperiments_WrongAndRight_OnlyWrongShowsAnomaly(t *testing.T) {
 	servers := harness.NewServers(harness.Config{MySQL: testservers.MariaDB(t).DSN(""), Redis: testservers.Redis(t).Addr()})
 	t.Cleanup(func() { require.NoError(t, servers.Close()) })
 	for _, e := range lab.All() {

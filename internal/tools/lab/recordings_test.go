@@ -14,8 +14,8 @@ import (
 
 const again = "run make recordings"
 
-// TestEveryExperimentHasARecordingOfWhatItExpects holds the recordings to the experiments as they are.
-func TestEveryExperimentHasARecordingOfWhatItExpects(t *testing.T) {
+// TestRecordings_EveryExperiment_HasWhatItExpects holds the recordings to the experiments as they are.
+func TestRecordings_EveryExperiment_HasWhatItExpects(t *testing.T) {
 	for _, e := range lab.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			r, err := lab.Recording(e.Name)
@@ -38,8 +38,8 @@ func TestEveryExperimentHasARecordingOfWhatItExpects(t *testing.T) {
 	}
 }
 
-// TestTheCodeBesideARecordingIsTheRealOne compares it with the source, line by line.
-func TestTheCodeBesideARecordingIsTheRealOne(t *testing.T) {
+// TestRecordings_Code_IsTheProgramsOwn compares it with the source, line by line.
+func TestRecordings_Code_IsTheProgramsOwn(t *testing.T) {
 	for _, e := range lab.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			r, err := lab.Recording(e.Name)
@@ -89,7 +89,7 @@ func marked(c harness.CaseResult) bool {
 	return false
 }
 
-func TestARecordingStandsInOnlyForWhatWasNotRun(t *testing.T) {
+func TestRecordings_ExperimentRun_AreNotUsed(t *testing.T) {
 	why := harness.NewText("no server", "没有服务器")
 	r, err := lab.WithRecording(harness.Result{Name: "unlock-before-commit", NotRun: &why})
 	require.NoError(t, err)

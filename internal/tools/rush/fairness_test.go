@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOvertakenTapsAreCounted(t *testing.T) {
+func TestFairness_OvertakenTaps_AreCounted(t *testing.T) {
 	ms := func(all ...int) (at []time.Duration) {
 		for _, one := range all {
 			at = append(at, time.Duration(one)*time.Millisecond)
@@ -51,7 +51,7 @@ func TestOvertakenTapsAreCounted(t *testing.T) {
 	require.InDelta(t, 0.5, drawn.fairness(0).Inversions, 0.05, "a lottery")
 }
 
-func TestFairnessIsOfWhenTapsCameAndNotOfTheirAnswers(t *testing.T) {
+func TestFairness_Order_FollowsTapTimesNotAnswers(t *testing.T) {
 	c := newTally()
 	c.began = time.Now().Add(-time.Hour)
 	at := func(s int) time.Time { return c.began.Add(time.Duration(s) * time.Second) }

@@ -10,7 +10,7 @@ import (
 
 // Whatever a server says, it is understood as something of the contract or held
 // against it, and nobody is made to wait for ever.
-func FuzzAnyAnswerHasAVerdict(f *testing.F) {
+func FuzzVerdict_AnyAnswer_HasOne(f *testing.F) {
 	f.Add(201, "1", []byte(`{"id":"7","status":"pending"}`))
 	f.Add(200, "", []byte(`{"id":7}`))
 	f.Add(202, "9223372037", []byte(`{}`))

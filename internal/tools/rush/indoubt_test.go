@@ -34,7 +34,7 @@ func queuing(s *fakeServer, polls int32, end func(w http.ResponseWriter, o sold)
 	}
 }
 
-func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
+func TestInDoubt_202_IsPolledUntilOrder(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, &fakeServer{stock: 5})
@@ -72,7 +72,7 @@ func TestRush_202WithRetryAfter_PollsAfterDelay(t *testing.T) {
 	require.GreaterOrEqual(t, asked.Sub(queued), 2*time.Second)
 }
 
-func TestA202ThatBecomesARefusal(t *testing.T) {
+func TestInDoubt_202ThenRefusal_IsARefusal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(w http.ResponseWriter, o sold) bool
 		code string
@@ -127,7 +127,7 @@ func TestPollInDoubt_NotFound_RepeatsTheRequestOnce(t *testing.T) {
 	}
 }
 
-func TestA202ThatIsNeverSettledIsAViolation(t *testing.T) {
+func TestInDoubt_202NeverDecided_IsAViolation(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	queuing(s, 1<<30, nil)
 	rep := s.rush(t, Options{Users: 1, InDoubt: 100 * time.Millisecond})
@@ -136,7 +136,7 @@ func TestA202ThatIsNeverSettledIsAViolation(t *testing.T) {
 	require.ErrorContains(t, firstOf(rep), "neither an order nor a refusal")
 }
 
-func TestCtrlC(t *testing.T) {
+func TestCtrlC_RequestsInFlight_FinishOrAreCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers  bool // whether the requests in flight are answered at all
 		netHTTP  bool
@@ -189,7 +189,7 @@ func TestCtrlC(t *testing.T) {
 	}
 }
 
-func TestCtrlCBeforeTheFirstTapIsAnEmptyReport(t *testing.T) {
+func TestCtrlC_BeforeFirstTap_ReportsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := open(t, &fakeServer{stock: 1})
@@ -199,7 +199,7 @@ func TestCtrlCBeforeTheFirstTapIsAnEmptyReport(t *testing.T) {
 	require.Equal(t, AuditNotRun, rep.Audit)
 }
 
-func TestCtrlCEndsAPauseBetweenTwoTries(t *testing.T) {
+func TestCtrlC_BetweenTwoTries_EndsThePause(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := open(t, &fakeServer{stock: 1})

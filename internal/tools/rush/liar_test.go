@@ -21,7 +21,7 @@ func invent(w http.ResponseWriter, o sold) bool {
 	return true
 }
 
-func TestALyingServerIsCaught(t *testing.T) {
+func TestVerdict_LyingServer_IsDetected(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, tc := range map[string]struct {
 		lie        func(s *fakeServer)
@@ -174,7 +174,7 @@ func showingLimit(t *testing.T, s *fakeServer, limit int) string {
 	return newServer(t, mux)
 }
 
-func TestTheAuditWaitsForRest(t *testing.T) {
+func TestAudit_SaleBusy_WaitsForQuiet(t *testing.T) {
 	s := open(t, &fakeServer{stock: 3})
 	s.report = func(in *auditReport, n int) {
 		if n == 2 { // the first after the run: a hold is still on its way, and nothing adds up
@@ -187,14 +187,14 @@ func TestTheAuditWaitsForRest(t *testing.T) {
 }
 
 // An audit takes as long as the sale is large: longer than a buyer waits for an answer.
-func TestAnAuditMayTakeLongerThanARequest(t *testing.T) {
+func TestAudit_SlowerThanARequest_IsAwaited(t *testing.T) {
 	s := open(t, &fakeServer{stock: 3})
 	s.report = func(*auditReport, int) { time.Sleep(1200 * time.Millisecond) }
 	rep := s.rush(t, Options{Users: 3, Timeout: time.Second})
 	require.Equal(t, AuditClean, rep.Audit, rep.Notes)
 }
 
-func TestAnOrderWhoseTimeIsOverMayBeExpired(t *testing.T) {
+func TestVerdict_OrderOverdue_MayBeExpired(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, user, key string, _ int) bool {
 		o, _ := s.sell(user, key)
@@ -206,7 +206,7 @@ func TestAnOrderWhoseTimeIsOverMayBeExpired(t *testing.T) {
 	require.True(t, s.rush(t, Options{Users: 1}).Clean())
 }
 
-func TestAThousandLiesAreAHundredSentences(t *testing.T) {
+func TestVerdict_ThousandLies_PrintsAHundred(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1000})
 	s.buy = func(w http.ResponseWriter, user, _ string, _ int) bool {
 		return invent(w, sold{ID: "7", UserID: user})
@@ -216,7 +216,7 @@ func TestAThousandLiesAreAHundredSentences(t *testing.T) {
 	require.Contains(t, rep.Violations[mostViolations], "more")
 }
 
-func TestUnitsLeftAfterSoldOutAreMentioned(t *testing.T) {
+func TestReport_UnitsLeftAfterSoldOut_AreMentioned(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { refuse(w, 409, "sold_out", ""); return true }
 	rep := s.rush(t, Options{Users: 2})

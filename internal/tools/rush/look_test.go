@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestALookBuysNothingAndNeedsNoToken(t *testing.T) {
+func TestLookup_NoToken_BuysNothing(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, &fakeServer{stock: 30})
@@ -33,7 +33,7 @@ func TestALookBuysNothingAndNeedsNoToken(t *testing.T) {
 	}
 }
 
-func TestALookThatIsRefusedIsCountedAsThat(t *testing.T) {
+func TestLookup_Refused_IsCounted(t *testing.T) {
 	s := open(t, &fakeServer{stock: 30})
 	var looks atomic.Int64
 	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func TestALookThatIsRefusedIsCountedAsThat(t *testing.T) {
 	require.Equal(t, map[string]int{"overloaded": 5}, rep.Refused)
 }
 
-func TestTheAuditMayBeElsewhere(t *testing.T) {
+func TestAudit_OtherURL_IsAsked(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	admin := httptest.NewServer(s.routes())
 	defer admin.Close()

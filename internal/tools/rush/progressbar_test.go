@@ -27,7 +27,7 @@ func halfWay(out *strings.Builder) *run {
 
 const standing = "asked 7  accepted 3  refused 2  left 5  failed 1"
 
-func TestTheBarShowsHowThingsStand(t *testing.T) {
+func TestProgress_Bar_ShowsFigures(t *testing.T) {
 	var out strings.Builder
 	_, draw, finish := halfWay(&out).bar()
 	draw()
@@ -37,7 +37,7 @@ func TestTheBarShowsHowThingsStand(t *testing.T) {
 	require.True(t, strings.HasSuffix(out.String(), "\r"), "the line is cleared for the report")
 }
 
-func TestALineIntoAFileSaysTheSame(t *testing.T) {
+func TestProgress_File_GetsPlainLines(t *testing.T) {
 	var out strings.Builder
 	_, draw, finish := halfWay(&out).lines()
 	draw()
@@ -45,7 +45,7 @@ func TestALineIntoAFileSaysTheSame(t *testing.T) {
 	require.Equal(t, standing+"\n", out.String())
 }
 
-func TestOnlyATerminalGetsABar(t *testing.T) {
+func TestProgress_Terminal_GetsABar(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
@@ -54,7 +54,7 @@ func TestOnlyATerminalGetsABar(t *testing.T) {
 }
 
 // A visitor of the page may have bought some of it.
-func TestNothingIsLeftOfWhatBuyersWereToldIsSoldOut(t *testing.T) {
+func TestProgress_SoldOutAnswer_LeavesZeroUnits(t *testing.T) {
 	r := halfWay(nil)
 	r.countRefusal("sold_out", arrival{since: time.Now()})
 	_, text := r.progressLine()

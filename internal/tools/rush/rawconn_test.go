@@ -45,7 +45,7 @@ func speaking(t *testing.T, answers ...string) (host string, dials chan struct{}
 
 const orderJSON = `{"id":"5","coupon_id":"1","user_id":"1","status":"pending"}`
 
-func TestAnAnswerIsReadWhole(t *testing.T) {
+func TestRawConn_Answer_IsReadWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
 		want   string // the order's id
@@ -74,7 +74,7 @@ func TestAnAnswerIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestAConnectionIsUsedAgainOnlyWhileItCanBeTrusted(t *testing.T) {
+func TestRawConn_Reuse_OnlyWhileTrusted(t *testing.T) {
 	ok := "HTTP/1.1 201 Created\r\nContent-Length: 59\r\n\r\n" + orderJSON
 	last := "HTTP/1.1 201 Created\r\nContent-Length: 59\r\nConnection: close\r\n\r\n" + orderJSON
 	q := request{method: http.MethodPost, path: "/", token: "t"}
@@ -102,7 +102,7 @@ func TestAConnectionIsUsedAgainOnlyWhileItCanBeTrusted(t *testing.T) {
 	}
 }
 
-func TestAWireOpensNothingOnADeadContext(t *testing.T) {
+func TestRawConns_ContextDone_OpensNothing(t *testing.T) {
 	host, _ := speaking(t)
 	ws := newRawConns(host, 5*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestAWireOpensNothingOnADeadContext(t *testing.T) {
 	require.Empty(t, ws.open)
 }
 
-func TestTheRequestIsWhatNetHTTPWouldRead(t *testing.T) {
+func TestRawConn_Request_IsReadableByNetHTTP(t *testing.T) {
 	q := request{method: http.MethodPost, path: "/api/v1/coupons/1/orders", token: "abc", key: "rush-1"}
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(string(q.appendTo(nil, "host:80")))))
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestTheRequestIsWhatNetHTTPWouldRead(t *testing.T) {
 	require.Zero(t, r.ContentLength)
 }
 
-func TestAWireThatWasCutWhileItWasOutComesBackEmpty(t *testing.T) {
+func TestRawConns_CutWhileAcquired_ReleasesNil(t *testing.T) {
 	host, _ := speaking(t)
 	ws := newRawConns(host, 5*time.Second)
 	require.NoError(t, ws.warm(t.Context(), 1))

@@ -25,7 +25,7 @@ func TestRush_ReadyHook_RunsBeforeFirstTap(t *testing.T) {
 	require.Equal(t, 1, rep.ReadBack, "the orders are read back after it")
 }
 
-func TestARunThatIsNotReadyDoesNotBegin(t *testing.T) {
+func TestRun_NotReady_DoesNotStart(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	late := errors.New("the others did not come")
 	_, err := Run(t.Context(), Options{
@@ -37,7 +37,7 @@ func TestARunThatIsNotReadyDoesNotBegin(t *testing.T) {
 	require.Equal(t, 5, s.stock, "nobody bought")
 }
 
-func TestRefusalsHaveALatencyOfTheirOwn(t *testing.T) {
+func TestReport_Refusals_HaveTheirOwnLatency(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	rep := s.rush(t, Options{Users: 50, Concurrency: 2})
 	require.Equal(t, map[string]int{"sold_out": 49}, rep.Refused)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheJSONIsWhatScriptsRead(t *testing.T) {
+func TestReport_JSON_HasTheFieldsOfScripts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		report Report
 		want   string
@@ -41,7 +41,7 @@ func TestTheJSONIsWhatScriptsRead(t *testing.T) {
 	}
 }
 
-func TestTheTextIsLaidOut(t *testing.T) {
+func TestReport_Text_HasItsLayout(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, Report{
 		Asked: 1000, Accepted: 500, Refused: map[string]int{"sold_out": 496, "limit_reached": 2}, Failed: 2,

@@ -20,7 +20,7 @@ func newServer(t *testing.T, h http.Handler) string {
 // Signed2Lines is a token that would smuggle a header in.
 func Signed2Lines(context.Context, int64) (string, error) { return "a\r\nb: c", nil }
 
-func TestAskingAgain(t *testing.T) {
+func TestRetry_EachAnswer_IsRepeatedOrCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keys  bool
 		first func(s *fakeServer, w http.ResponseWriter, user, key string) // the answer to the first try
@@ -129,7 +129,7 @@ func orEmpty(m map[string]int) map[string]int {
 	return m
 }
 
-func TestTriesAreBounded(t *testing.T) {
+func TestRetry_Tries_AreBounded(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { refuse(w, 409, "busy", ""); return true }
 	rep := s.rush(t, Options{Users: 1, Keys: true, Tries: 3})
@@ -139,7 +139,7 @@ func TestTriesAreBounded(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHonoured(t *testing.T) {
+func TestRetryAfter_Given_IsObserved(t *testing.T) {
 	var first, second time.Time
 	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, _, _ string, try int) bool {
@@ -179,7 +179,7 @@ func TestRush_AnswerTimesOut_RepeatsRequest(t *testing.T) {
 	}
 }
 
-func TestRetryAfterInBothItsForms(t *testing.T) {
+func TestRetryAfter_SecondsOrDate_IsRead(t *testing.T) {
 	require.Equal(t, 3*time.Second, retryAfter("3"))
 	require.Zero(t, retryAfter(""))
 	require.Zero(t, retryAfter("-4"))
@@ -187,7 +187,7 @@ func TestRetryAfterInBothItsForms(t *testing.T) {
 	require.InDelta(t, 60, retryAfter(time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)).Seconds(), 2)
 }
 
-func TestWaitingThatTheServerToldIsNoLatencyOfItsOwn(t *testing.T) {
+func TestLatency_RetryAfterWait_IsNotCounted(t *testing.T) {
 	s := open(t, &fakeServer{stock: 100})
 	s.buy = func(w http.ResponseWriter, user, _ string, try int) bool {
 		if user != "1" || try > 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCountsEveryTapUnderItsOutcome(t *testing.T) {
+func TestReport_EveryTap_IsCountedByOutcome(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, &fakeServer{stock: 30})
@@ -32,7 +32,7 @@ func TestCountsEveryTapUnderItsOutcome(t *testing.T) {
 	}
 }
 
-func TestCommittedLeavesOutWhatWasThereBefore(t *testing.T) {
+func TestReport_Committed_OmitsEarlierOrders(t *testing.T) {
 	s := open(t, &fakeServer{stock: 20})
 	require.Equal(t, 10, s.rush(t, Options{Users: 10}).Committed)
 	rep := s.rush(t, Options{Users: 5, FirstUser: 100})
@@ -40,7 +40,7 @@ func TestCommittedLeavesOutWhatWasThereBefore(t *testing.T) {
 	require.True(t, rep.Clean())
 }
 
-func TestEveryNthBuyerTapsTwiceAndGetsOne(t *testing.T) {
+func TestRun_EveryNthBuyerTapsTwice_GetsOneOrder(t *testing.T) {
 	s := open(t, &fakeServer{stock: 100})
 	rep := s.rush(t, Options{Users: 20, DoubleTapEvery: 4, Keys: true})
 	require.Equal(t, 25, rep.Asked)
@@ -50,7 +50,7 @@ func TestEveryNthBuyerTapsTwiceAndGetsOne(t *testing.T) {
 	require.Len(t, s.tries, 25, "a key per tap, and none twice")
 }
 
-func TestOneUserTapsManyTimesAtOnce(t *testing.T) {
+func TestRun_OneUserTapsManyTimes_KeepsLimit(t *testing.T) {
 	const taps = 12
 	together := make(chan struct{})
 	var inside atomic.Int32
@@ -68,7 +68,7 @@ func TestOneUserTapsManyTimesAtOnce(t *testing.T) {
 	require.Equal(t, map[string]int{"limit_reached": taps - 1}, rep.Refused)
 }
 
-func TestSomePayAndSomeCancel(t *testing.T) {
+func TestRun_PayAndCancel_FollowPercentages(t *testing.T) {
 	s := open(t, &fakeServer{stock: 200})
 	rep := s.rush(t, Options{Users: 200, PayPercent: 40, CancelPercent: 25})
 	require.Equal(t, 200, rep.Accepted)
@@ -78,7 +78,7 @@ func TestSomePayAndSomeCancel(t *testing.T) {
 	require.True(t, rep.Clean(), rep.Violations)
 }
 
-func TestACancelledUnitMayBeSoldAgain(t *testing.T) {
+func TestRun_CancelledUnit_MayBeSoldAgain(t *testing.T) {
 	s := open(t, &fakeServer{stock: 10})
 	rep := s.rush(t, Options{Users: 100, CancelPercent: 100, Concurrency: 4})
 	require.Equal(t, 100, rep.Accepted)
@@ -86,7 +86,7 @@ func TestACancelledUnitMayBeSoldAgain(t *testing.T) {
 	require.True(t, rep.Clean(), rep.Violations)
 }
 
-func TestAnOpenLoopKeepsItsScheduleAndCountsFromIt(t *testing.T) {
+func TestOpenLoop_Schedule_IsKeptAndCountedFrom(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	var served atomic.Int32
 	s := open(t, &fakeServer{stock: 1000})
@@ -104,7 +104,7 @@ func TestAnOpenLoopKeepsItsScheduleAndCountsFromIt(t *testing.T) {
 	require.Greater(t, rep.P99Millis, 150.0)
 }
 
-func TestWithoutAJudgeOnlyTheRecordSpeaks(t *testing.T) {
+func TestRun_NoAudit_JudgesByRecord(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	rep, err := Run(t.Context(), Options{URL: s.url, Users: 8, Token: plainToken})
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestWithoutAJudgeOnlyTheRecordSpeaks(t *testing.T) {
 	require.False(t, rep.Clean())
 }
 
-func TestAPrefixInTheURLIsKept(t *testing.T) {
+func TestRun_PrefixInURL_IsKept(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	behind := http.NewServeMux()
 	behind.Handle("/shop/", http.StripPrefix("/shop", s.routes()))
@@ -125,7 +125,7 @@ func TestAPrefixInTheURLIsKept(t *testing.T) {
 	require.True(t, rep.Clean(), rep.Violations)
 }
 
-func TestThereIsNoRunAtAll(t *testing.T) {
+func TestRun_InvalidOptions_DoNotStart(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	for name, tc := range map[string]struct {
 		change func(*Options)
@@ -153,7 +153,7 @@ func TestThereIsNoRunAtAll(t *testing.T) {
 	require.Empty(t, s.orders)
 }
 
-func TestProgressIntoAPipeStaysOutOfTheWay(t *testing.T) {
+func TestProgress_Pipe_PrintsNothing(t *testing.T) {
 	var out strings.Builder
 	s := open(t, &fakeServer{stock: 5})
 	s.rush(t, Options{Users: 10, ProgressOutput: &out})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestASignedTokenIsWhatTheServerExpects(t *testing.T) {
+func TestToken_Signed_IsAcceptedByServer(t *testing.T) {
 	token, err := Signed("a secret that is long enough for HS256")(t.Context(), 42)
 	require.NoError(t, err)
 	parsed, err := jwt.Parse(token, func(*jwt.Token) (any, error) {
@@ -26,7 +26,7 @@ func TestASignedTokenIsWhatTheServerExpects(t *testing.T) {
 	require.WithinDuration(t, exp.Time, time.Now().Add(time.Hour), time.Minute)
 }
 
-func TestASessionGivesItsToken(t *testing.T) {
+func TestToken_Session_ReturnsOne(t *testing.T) {
 	var tries atomic.Int32
 	url := newServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]string
@@ -59,7 +59,7 @@ func TestASessionGivesItsToken(t *testing.T) {
 	require.ErrorContains(t, err, "404")
 }
 
-func TestEveryBuyerHasItsOwnTokenBeforeTheClockStarts(t *testing.T) {
+func TestToken_EveryBuyer_HasOneBeforeTheStart(t *testing.T) {
 	s := open(t, &fakeServer{stock: 50})
 	rep := s.rush(t, Options{Users: 50, FirstUser: 7_000_000_000_000_000_000})
 	require.Equal(t, 50, rep.Accepted)

@@ -8,7 +8,7 @@ import (
 	"example.com/seckill/internal/tools/rush"
 )
 
-func TestAnAuditThatWasAskedForAndNotHadIsAFailure(t *testing.T) {
+func TestVerdict_AuditRequestedButMissing_Fails(t *testing.T) {
 	none := rush.Report{Audit: rush.AuditNotRun, Notes: []string{"the audit could not be read: 503"}}
 	require.ErrorContains(t, none.Verdict(true), "could not be read: 503")
 	require.NoError(t, none.Verdict(false), "without the secret nobody can ask")

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestTheTimeOfDayOfARedisCanBeMovedBothWays(t *testing.T) {
+func TestRedis_TimeOfDay_MovesBothWays(t *testing.T) {
 	clock := testservers.NewClock(t)
 	client := redis.NewClient(&redis.Options{Addr: testservers.NewRedis(t, servers.ByClock(clock)).Addr()})
 	defer func() { require.NoError(t, client.Close()) }()
@@ -24,7 +24,7 @@ func TestTheTimeOfDayOfARedisCanBeMovedBothWays(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfDayOfAMariaDBCanBeMovedBothWays(t *testing.T) {
+func TestMariaDB_TimeOfDay_MovesBothWays(t *testing.T) {
 	clock := testservers.NewClock(t)
 	db, err := sql.Open("mysql", testservers.NewMariaDB(t, servers.ByClock(clock)).DSN("mysql"))
 	require.NoError(t, err)

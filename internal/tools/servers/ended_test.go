@@ -11,7 +11,7 @@ import (
 )
 
 // A program may end on the first of two signals, and be reaped before it is told that it is gone.
-func TestAServerThatHasJustEndedIsStopped(t *testing.T) {
+func TestStop_ServerJustEnded_IsStopped(t *testing.T) {
 	for name, end := range map[string]func(p *Process) error{"stop": (*Process).Stop, "kill": (*Process).Kill} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("true")

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestAnEnvLeavesNoServerAndNoFolder(t *testing.T) {
+func TestEnv_Close_LeavesNoServerAndNoFolder(t *testing.T) {
 	testservers.Need(t, servers.LookRedis)
 	e, err := servers.NewEnv("seckill-env")
 	require.NoError(t, err)

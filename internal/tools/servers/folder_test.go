@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
+func TestFolders_OwnerKilled_AreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	long := time.Now().Add(-2 * young)
 	folder := func(name string, changed time.Time) string {

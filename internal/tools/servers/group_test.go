@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestClusterHasThreeMastersAndServesEverySlot(t *testing.T) {
+func TestCluster_ThreeMasters_ServeEverySlot(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	c := testservers.Cluster(t)
 	masters, err := c.Masters(t.Context())
@@ -25,7 +25,7 @@ func TestClusterHasThreeMastersAndServesEverySlot(t *testing.T) {
 	}
 }
 
-func TestKilledMasterOfTheClusterIsReplacedAndComesBackAsReplica(t *testing.T) {
+func TestCluster_MasterKilled_ReturnsAsReplica(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	c := testservers.NewCluster(t)
 	masters, err := c.Masters(t.Context())
@@ -43,7 +43,7 @@ func TestKilledMasterOfTheClusterIsReplacedAndComesBackAsReplica(t *testing.T) {
 	}, soon, tick)
 }
 
-func TestNoNodeIsLeftAfterAGroupIsStopped(t *testing.T) {
+func TestGroup_Stopped_LeavesNoNode(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	t.Parallel() // it waits more than it works
 	c, err := servers.StartCluster(t.Context(), t.TempDir())
@@ -65,7 +65,7 @@ func TestNoNodeIsLeftAfterAGroupIsStopped(t *testing.T) {
 	}
 }
 
-func TestKilledMasterIsReplacedBySentinelAndComesBackAsReplica(t *testing.T) {
+func TestSentinelGroup_MasterKilled_ReturnsAsReplica(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := testservers.NewSentinel(t)
 	killed, err := s.KillMaster(t.Context())

@@ -17,7 +17,7 @@ func needRedis(t *testing.T) {
 	}
 }
 
-func TestServerWithAnotherProcessIDIsNotTakenForOurs(t *testing.T) {
+func TestServer_OtherProcessID_IsNotMistaken(t *testing.T) {
 	needRedis(t)
 	r, err := StartRedis(t.Context(), t.TempDir())
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestServerWithAnotherProcessIDIsNotTakenForOurs(t *testing.T) {
 	require.Error(t, hasPID(file, 43), "left by an earlier one")
 }
 
-func TestStartIsTriedOnOtherPortsWhenOneWasTakenMeanwhile(t *testing.T) {
+func TestStart_PortTakenMeanwhile_TriesAnother(t *testing.T) {
 	var tried []int
 	got, err := onFreePorts(t.Context(), 1, func(ports []int) (int, error) {
 		tried = append(tried, ports[0])
@@ -51,7 +51,7 @@ func TestStartIsTriedOnOtherPortsWhenOneWasTakenMeanwhile(t *testing.T) {
 }
 
 // The servers of another process may be down, and start again on their ports.
-func TestAPortThatAnotherProcessHasClaimedIsNotTaken(t *testing.T) {
+func TestPorts_ClaimedByAnotherProcess_AreNotTaken(t *testing.T) {
 	ports, err := freePorts(t.Context(), 1)
 	require.NoError(t, err)
 	_, err = claimPort(t.Context(), ports[0])
@@ -67,7 +67,7 @@ func TestAPortThatAnotherProcessHasClaimedIsNotTaken(t *testing.T) {
 	delete(claimed.ports, 1)
 }
 
-func TestPortTakenIsReadFromWhatTheServersPrint(t *testing.T) {
+func TestPortTaken_ServerOutput_IsRecognised(t *testing.T) {
 	needRedis(t)
 	r, err := StartRedis(t.Context(), t.TempDir())
 	require.NoError(t, err)

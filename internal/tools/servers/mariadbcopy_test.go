@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-func TestACopyOfADatabaseThatIsWrittenToIsOfOneMoment(t *testing.T) {
+func TestCopy_DatabaseBeingWritten_IsOfOneMoment(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	m, err := servers.StartMariaDB(t.Context(), t.TempDir())
 	require.NoError(t, err)

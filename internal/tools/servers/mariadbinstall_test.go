@@ -12,8 +12,8 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// TestAMariaDBIsInstalledOnceForAUser asks by the installer's log whether it ran.
-func TestAMariaDBIsInstalledOnceForAUser(t *testing.T) {
+// TestMariaDB_Install_RunsOncePerUser asks by the installer's log whether it ran.
+func TestMariaDB_Install_RunsOncePerUser(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)

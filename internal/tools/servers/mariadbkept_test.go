@@ -41,9 +41,9 @@ func TestKeepData_OtherVersions_AreRemovedWhenOld(t *testing.T) {
 	require.Equal(t, "data", string(text))
 }
 
-// TestACopyIsEqual copies zeros in front of something, within and behind it, and a file of nothing else. A server's own
-// copy is stored as it is, and what is kept without zeros.
-func TestACopyIsEqual(t *testing.T) {
+// TestCopy_Folder_IsEqual copies zeros in front of something, within and behind it, and a file of nothing else. A
+// server's own copy is stored as it is, and what is kept without zeros.
+func TestCopy_Folder_IsEqual(t *testing.T) {
 	const much = 1 << 20
 	some := bytes.Repeat([]byte("data"), len(zeros)) // four times what is written at once
 	for name, content := range map[string][]byte{

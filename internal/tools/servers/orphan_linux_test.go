@@ -22,7 +22,7 @@ import (
 // goroutine of the tests below runs on it.
 func init() { runtime.LockOSThread() }
 
-func TestServersOfAKilledProcessAreKilled(t *testing.T) {
+func TestServers_ParentKilled_AreKilled(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	victim := exec.CommandContext(t.Context(), os.Args[0])
 	victim.Env = append(os.Environ(), victimDir+"="+t.TempDir())
@@ -45,7 +45,7 @@ func TestServersOfAKilledProcessAreKilled(t *testing.T) {
 	}
 }
 
-func TestServerOutlivesTheThreadOfTheGoroutineThatStartedIt(t *testing.T) {
+func TestServer_StartingThreadEnds_LivesOn(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	type started struct {
 		r      *servers.Redis
@@ -69,7 +69,7 @@ func TestServerOutlivesTheThreadOfTheGoroutineThatStartedIt(t *testing.T) {
 	assert.NotZero(t, s.r.PID())
 }
 
-func TestServersStartedAtOnceGetPortsOfTheirOwn(t *testing.T) {
+func TestServers_StartedAtOnce_HaveTheirOwnPorts(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	const many = 8
 	addrs := make(chan string, many)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheProcessorTimeAndTheMemoryOfThisProcess(t *testing.T) {
+func TestProcess_Own_HasCPUTimeAndMemory(t *testing.T) {
 	before, err := CPU(os.Getpid())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
@@ -32,7 +32,7 @@ func TestTheProcessorTimeAndTheMemoryOfThisProcess(t *testing.T) {
 	require.NotZero(t, block[0])
 }
 
-func TestAProcessThatIsGoneHasNoFigures(t *testing.T) {
+func TestProcess_Gone_HasNoFigures(t *testing.T) {
 	const none = 1 << 30
 	_, err := CPU(none)
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -34,7 +34,7 @@ type server interface {
 	Restart(ctx context.Context) error
 }
 
-func TestServerAnswersAndKeepsItsDataAndAddressOverEveryKindOfEnd(t *testing.T) {
+func TestServer_EveryKindOfEnd_KeepsDataAndAddress(t *testing.T) {
 	for name, k := range keepers(t) {
 		t.Run(name, func(t *testing.T) {
 			for end, do := range map[string]func() error{
@@ -66,7 +66,7 @@ func TestServerAnswersAndKeepsItsDataAndAddressOverEveryKindOfEnd(t *testing.T) 
 	}
 }
 
-func TestPausedServerAnswersOnlyAfterItIsResumed(t *testing.T) {
+func TestServer_Paused_AnswersAfterResume(t *testing.T) {
 	for name, k := range keepers(t) {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, k.write(t.Context(), "before"))
@@ -87,7 +87,7 @@ func TestPausedServerAnswersOnlyAfterItIsResumed(t *testing.T) {
 	}
 }
 
-func TestNoProcessIsLeftAfterStopOrKill(t *testing.T) {
+func TestServer_StopOrKill_LeavesNoProcess(t *testing.T) {
 	for name, k := range keepers(t) {
 		for end, do := range map[string]func() error{"stop": k.Stop, "kill": k.Kill} {
 			t.Run(name+" "+end, func(t *testing.T) {
@@ -104,14 +104,14 @@ func TestNoProcessIsLeftAfterStopOrKill(t *testing.T) {
 	}
 }
 
-func TestServerThatDiesByItselfIsKnownNotToRun(t *testing.T) {
+func TestServer_DiesByItself_IsNotRunning(t *testing.T) {
 	r := testservers.NewRedis(t)
 	require.NoError(t, system.SignalGroup(r.PID(), syscall.SIGKILL))
 	require.Eventually(t, func() bool { return r.PID() == 0 }, soon, tick)
 	require.NoError(t, r.Restart(t.Context()))
 }
 
-func TestMissingProgramIsNamedWithItsPackage(t *testing.T) {
+func TestStart_ProgramMissing_NamesItsPackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for name, tc := range map[string]struct {
 		start           func() error
@@ -133,7 +133,7 @@ func TestMissingProgramIsNamedWithItsPackage(t *testing.T) {
 	}
 }
 
-func TestServerThatWillNotStartSaysWhyAndLeavesNothing(t *testing.T) {
+func TestStart_ServerFails_SaysWhyAndLeavesNothing(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	nonsense := servers.Set("no-such-setting", "1")
 	_, err := servers.StartRedis(t.Context(), t.TempDir(), nonsense)
@@ -146,7 +146,7 @@ func TestServerThatWillNotStartSaysWhyAndLeavesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "no number", "the log's end is in the error")
 }
 
-func TestStartEndsWithItsContextAndLeavesNothing(t *testing.T) {
+func TestStart_ContextEnds_EndsAndLeavesNothing(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -160,7 +160,7 @@ func TestStartEndsWithItsContextAndLeavesNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAnotherServerOnThePortIsNotTakenForOurs(t *testing.T) {
+func TestStart_ForeignServerOnPort_IsNotMistaken(t *testing.T) {
 	mine, other := testservers.NewRedis(t), testservers.NewRedis(t)
 	require.NoError(t, mine.Kill())
 	squat(t, other, mine.Addr())
@@ -168,7 +168,7 @@ func TestAnotherServerOnThePortIsNotTakenForOurs(t *testing.T) {
 	assert.Zero(t, mine.PID())
 }
 
-func TestMariaDBStartsInAFolderWhosePathIsTooLongForASocket(t *testing.T) {
+func TestMariaDB_PathTooLongForSocket_Starts(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
 	m, err := servers.StartMariaDB(t.Context(), dir)
@@ -176,7 +176,7 @@ func TestMariaDBStartsInAFolderWhosePathIsTooLongForASocket(t *testing.T) {
 	require.NoError(t, m.Stop())
 }
 
-func TestMariaDBStartsAgainWithTheDataOfAnEarlierOne(t *testing.T) {
+func TestMariaDB_EarlierData_StartsAgain(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
 	first, err := servers.StartMariaDB(t.Context(), dir)
@@ -195,7 +195,7 @@ func TestMariaDBStartsAgainWithTheDataOfAnEarlierOne(t *testing.T) {
 	require.Equal(t, 1, flushed, "a commit is on disk before it is answered")
 }
 
-func TestMariaDBThatStartsLeavesTheTemporaryTablesOfOthersAlone(t *testing.T) {
+func TestMariaDB_Start_LeavesForeignTemporaryTables(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	others := t.TempDir()
 	t.Setenv("TMPDIR", others) // where a MariaDB looks for them if it has no place of its own

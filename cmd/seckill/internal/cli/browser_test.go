@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThePageIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
+func TestOpenBrowser_NamedBrowser_GetsPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder") // whose name the script below must quote
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	browser, opened := filepath.Join(dir, "browser"), filepath.Join(dir, "opened")

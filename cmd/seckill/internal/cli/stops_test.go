@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheFirstSignalEndsInOrderAndTheSecondAtOnce(t *testing.T) {
+func TestSignals_FirstThenSecond_StopGracefullyThenAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		serving  bool
 		send     []os.Signal

@@ -39,7 +39,7 @@ func serve(ctx context.Context, file string, env []string) error {
 	return errors.Join(errors.New("it started"), s.Stop(ctx))
 }
 
-func TestNoCarelessConfigurationIsTakenWithoutAWord(t *testing.T) {
+func TestAttack_UnsafeConfiguration_WarnsOrIsRefused(t *testing.T) {
 	n := 0
 	files := badFiles(t)
 	for name, f := range readCorpus[configurations](t, "configurations") {

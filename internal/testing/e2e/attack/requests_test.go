@@ -14,7 +14,7 @@ import (
 // fewestRequests and fewestConfigurations are what the corpus has at least.
 const fewestRequests, fewestConfigurations = 300, 120
 
-func TestNoHostileRequestGetsMoreThanItsRefusal(t *testing.T) {
+func TestAttack_HostileRequest_GetsOnlyItsRefusal(t *testing.T) {
 	k := newKeys(t)
 	words := k.words()
 	n := 0
@@ -34,7 +34,7 @@ func TestNoHostileRequestGetsMoreThanItsRefusal(t *testing.T) {
 	require.GreaterOrEqual(t, n, fewestRequests)
 }
 
-func TestTheDocumentsCountTheCorpus(t *testing.T) {
+func TestAttackCorpus_Documents_HaveItsCount(t *testing.T) {
 	asked, set := 0, 0
 	for _, f := range readCorpus[family](t, "requests") {
 		all, _ := f.every()
@@ -52,7 +52,7 @@ func TestTheDocumentsCountTheCorpus(t *testing.T) {
 	}
 }
 
-func TestNoRequestOfTheCorpusIsThereTwice(t *testing.T) {
+func TestAttackCorpus_Requests_AreDistinct(t *testing.T) {
 	for name, f := range readCorpus[family](t, "requests") {
 		require.NotEmpty(t, f.About, name)
 		names := map[string]bool{}

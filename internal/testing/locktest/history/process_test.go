@@ -33,7 +33,7 @@ func (s *scripted) Release(context.Context, string, string) error {
 // A release whose answer was lost may have freed the key. When its holder asks again only
 // after the lease is over, it is told "not held", and so it says; somebody else may have
 // come in long before.
-func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
+func TestHistory_ReleaseWithoutAnswer_MayHaveFreedKey(t *testing.T) {
 	lost := errors.New("the reply was lost")
 	for name, tc := range map[string]struct {
 		want     bool
@@ -70,7 +70,7 @@ func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
 }
 
 // Fences count by the clock, for each key alone: two keys may be given the same one.
-func TestTheLeasesOfTwoKeysWithTheSameFenceEndEachByItself(t *testing.T) {
+func TestHistory_SameFenceOfTwoKeys_LeasesEndSeparately(t *testing.T) {
 	b, ctx, server := newBook(Exceptions{}), t.Context(), &scripted{}
 	_, backend := newProcess(server, b, 0)
 	const lease = 10 * time.Millisecond

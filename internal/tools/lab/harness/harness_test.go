@@ -50,7 +50,7 @@ func told(c harness.CaseResult) string {
 	return strings.Join(all, ", ")
 }
 
-func TestTheScheduleSaysWhoseTurnItIs(t *testing.T) {
+func TestSchedule_Turns_OrderTheSteps(t *testing.T) {
 	script := func(a *harness.Actor) {
 		step(a, "read")
 		step(a, "write")
@@ -107,7 +107,7 @@ func TestSchedule_ActorBlocks_NextActorTakesTurn(t *testing.T) {
 	require.Equal(t, []harness.Span{{Kind: harness.WaitSpan, Actor: "a", Label: "waits", From: 0, To: 2}}, c.Spans)
 }
 
-func TestTheStepThatBreaksARuleIsMarked(t *testing.T) {
+func TestStep_BreaksARule_IsMarked(t *testing.T) {
 	var n atomic.Int64
 	c, r := played(t, func(run *harness.Run) {
 		run.AtMost(rule, 1, n.Load)
@@ -143,7 +143,7 @@ func TestRule_WorkAfterStep_CountsForThatStep(t *testing.T) {
 	require.NotNil(t, c.Events[0].Anomaly)
 }
 
-func TestWaitingForEverIsARuleOrAFailure(t *testing.T) {
+func TestWait_Endless_BreaksARuleOrFails(t *testing.T) {
 	for name, ruled := range map[string]bool{"a rule": true, "a failure": false} {
 		t.Run(name, func(t *testing.T) {
 			var never atomic.Bool
@@ -181,7 +181,7 @@ func TestExperiment_FailedOrSkipped_HasNoVerdict(t *testing.T) {
 	require.Empty(t, r.Failed)
 }
 
-func TestTheDeadDoNothingMore(t *testing.T) {
+func TestProcess_Dead_DoesNothingMore(t *testing.T) {
 	c, _ := played(t, func(run *harness.Run) {
 		run.Actor("a", func(a *harness.Actor) {
 			a.Enter()
@@ -193,7 +193,7 @@ func TestTheDeadDoNothingMore(t *testing.T) {
 	require.Equal(t, "a goes in, a dies", told(c))
 }
 
-func TestAnInterruptedCaseEndsAtOnceAndItsServersWithIt(t *testing.T) {
+func TestCase_Interrupted_EndsWithItsServers(t *testing.T) {
 	testservers.Need(t, servers.LookRedis)
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -245,7 +245,7 @@ func TestProxy_LoseRepliesOrStall_ClientGetsError(t *testing.T) {
 	require.NoError(t, servers.Close())
 }
 
-func TestAConfiguredServerIsLeftAsItWas(t *testing.T) {
+func TestServer_Configured_IsLeftAsItWas(t *testing.T) {
 	server := testservers.Redis(t)
 	look := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { require.NoError(t, look.Close()) })
@@ -265,7 +265,7 @@ func TestAConfiguredServerIsLeftAsItWas(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestAServerThatIsSilentForAWhileFailsNoStep(t *testing.T) {
+func TestServer_SilentForAWhile_FailsNoStep(t *testing.T) {
 	all := harness.NewServers(harness.Config{Redis: testservers.NewRedis(t).Addr()})
 	r := harness.RunExperiment(t.Context(), all, harness.Experiment{
 		Name: "test", Needs: []harness.Server{harness.Redis},

@@ -41,7 +41,7 @@ func TestCode_LockThatProgramDoesNotUse_SaysSo(t *testing.T) {
 	require.Contains(t, text, "err = tx(&lt;ctx&gt;)")
 }
 
-func TestTheCodeStandsBesideTheDrawing(t *testing.T) {
+func TestHTML_Code_IsBesideTheDrawing(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, report.HTML(&page, []harness.Result{coded(), sample()}))
 	text := page.String()

@@ -50,7 +50,7 @@ func sample() harness.Result {
 	}
 }
 
-func TestThePageIsWholeAndLoadsNothing(t *testing.T) {
+func TestHTML_Page_IsWholeAndLoadsNothing(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, report.HTML(&page, []harness.Result{sample()}))
 	text := page.String()
@@ -82,7 +82,7 @@ func TestTimeline_EachLanguage_IsRendered(t *testing.T) {
 	}
 }
 
-func TestADrawingIsWellFormedAndSaysWhatWentWrongWithItsNumber(t *testing.T) {
+func TestDrawing_AnyCase_IsWellFormedWithItsNumber(t *testing.T) {
 	for language, sentence := range map[string]string{
 		"en": "2 orders of one &lt;user&gt;, allowed 1", "zh": "一个用户的订单：2，最多 1",
 	} {
@@ -120,7 +120,7 @@ func rows(t *testing.T, r harness.Result) []string {
 	return strings.Split(drawing, `<div class="beat">`)[3:] // after the heads and the actors
 }
 
-func TestTheSameStepsOfTwoCasesStandInTheSameRow(t *testing.T) {
+func TestDrawing_SameSteps_ShareARow(t *testing.T) {
 	r := sample()
 	steps := func(c *harness.CaseResult, whats ...string) {
 		c.Actors, c.Events, c.Spans = []string{"one"}, nil, nil
@@ -146,7 +146,7 @@ func TestTheSameStepsOfTwoCasesStandInTheSameRow(t *testing.T) {
 	require.Equal(t, []string{"LOCK LOCK", "UNLOCK READ", "- WRITE", "COMMIT COMMIT", "- UNLOCK"}, drawn)
 }
 
-func TestABarLastsFromItsFirstStepToItsLast(t *testing.T) {
+func TestDrawing_Bar_LastsFromFirstToLastStep(t *testing.T) {
 	var lease, waits []string
 	for _, row := range rows(t, sample()) {
 		cell, _, _ := strings.Cut(row, `<div class="part k1`)
@@ -157,7 +157,7 @@ func TestABarLastsFromItsFirstStepToItsLast(t *testing.T) {
 	require.Equal(t, []string{`class="life"`, `class="life wait"`, `class="life wait"`}, waits, "what never ends is drawn to the end")
 }
 
-func TestTheTextSaysTheVerdictFirstAndMarksTheStep(t *testing.T) {
+func TestText_Verdict_ComesFirstAndStepIsMarked(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, report.Text(&out, sample(), "en"))
 	lines := strings.Split(out.String(), "\n")
@@ -166,7 +166,7 @@ func TestTheTextSaysTheVerdictFirstAndMarksTheStep(t *testing.T) {
 	require.Contains(t, out.String(), "COMMIT\n               ▲ here it goes wrong: orders of one <user>")
 }
 
-func TestJSONIsOneLineThatCanBeReadBack(t *testing.T) {
+func TestJSON_Report_IsOneLineAndRoundTrips(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.JSON(&out, sample()))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
@@ -175,7 +175,7 @@ func TestJSONIsOneLineThatCanBeReadBack(t *testing.T) {
 	require.Equal(t, sample(), back)
 }
 
-func TestTheVerdictOfWhatIsNotAsExpected(t *testing.T) {
+func TestVerdict_Unexpected_IsShown(t *testing.T) {
 	for want, alter := range map[string]func(r *harness.Result){
 		"ok":         func(*harness.Result) {},
 		"UNEXPECTED": func(r *harness.Result) { r.Cases[1].Anomaly = true },

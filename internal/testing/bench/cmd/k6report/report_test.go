@@ -39,7 +39,7 @@ func left(t *testing.T, text string) (folder string) {
 	return folder
 }
 
-func TestARowHasAllThatK6Said(t *testing.T) {
+func TestRow_Summary_HasAllFiguresOfK6(t *testing.T) {
 	s := readScenario(left(t, summary), "spike", 99)
 	assert.Equal(t, []string{"buyer_wait{name:buy} p(99)<100", "orders_failed count<1"}, s.Failures)
 	assert.Equal(t, "70 sold_out, 9 busy", s.Refusals())
@@ -74,7 +74,7 @@ func TestReadScenario_UntrustworthySummary_ReportsFailure(t *testing.T) {
 	assert.Equal(t, "none", none.Audit)
 }
 
-func TestThePageHasTheTableAndTheReportsBefore(t *testing.T) {
+func TestPage_Reports_HasTableAndEarlierReports(t *testing.T) {
 	folder := left(t, summary)
 	r := report{
 		Name: filepath.Base(folder), At: "2026-01-02 03:04 UTC", On: "<servers>", Settings: "PEAK=10",
@@ -104,7 +104,7 @@ func TestThePageHasTheTableAndTheReportsBefore(t *testing.T) {
 	assert.Regexp(t, `(?m)^spike +failed +20 +1 +3 +5 ms +90 ms +120 ms +3 ms +8 ms +21 ms `, table.String())
 }
 
-func TestTheLastReportsAreKept(t *testing.T) {
+func TestReports_Several_KeepTheLast(t *testing.T) {
 	all := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(all, "mine"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(all, "2026-01-01T00-00-03Z"), 0o755)) // cut off before its end
@@ -128,7 +128,7 @@ func TestTheLastReportsAreKept(t *testing.T) {
 
 // A code that the scripts do not know would be counted as no refusal, and one that is gone would be
 // expected for ever.
-func TestTheScriptsKnowEveryCodeOfTheAPI(t *testing.T) {
+func TestK6Scripts_ErrorCodes_AreAllOfTheAPI(t *testing.T) {
 	words := func(path, part string) []string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", path))
 		require.NoError(t, err)
