@@ -51,7 +51,7 @@ type Payments interface {
 
 // Live reads the units left in each shard. *stock.Stock implements it.
 type Live interface {
-	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
+	Remaining(ctx context.Context, couponID int64, shards int) ([]int64, error)
 }
 
 // SaleStatus returns live figures of a sale.

@@ -38,7 +38,7 @@ func TestProblems_EveryDomainError_HasAnAnswer(t *testing.T) {
 		"stock that is not loaded":   {coupon.ErrNotLoaded, 503, "not_loaded", "1", ""},
 		"sold out":                   {fmt.Errorf("%w: %w", coupon.ErrSoldOut, secret), 409, "sold_out", "", "No unit is left."},
 		"the limit per user":         {order.ErrLimitReached, 409, "limit_reached", "", ""},
-		"a unit given back lately":   {&order.CooldownError{Left: 90*time.Second - time.Millisecond}, 409, "cooldown", "90", ""},
+		"a unit given back lately":   {&order.CooldownError{Remaining: 90*time.Second - time.Millisecond}, 409, "cooldown", "90", ""},
 		"another open request":       {fmt.Errorf("%w: %w", order.ErrBusy, lock.ErrNotAcquired), 409, "busy", "1", ""},
 		"busy until the time is up":  {fmt.Errorf("%w: %w", order.ErrBusy, context.DeadlineExceeded), 409, "busy", "1", ""},
 		"an order's state":           {fmt.Errorf("%w: it is paid", order.ErrConflict), 409, "conflict", "", "it is paid"},

@@ -29,7 +29,7 @@ type shop struct {
 
 	say     func(ctx context.Context) error // what every call returns, if set
 	doubt   bool                            // Place returns its order together with the error
-	reads   int                             // calls of Left
+	reads   int                             // calls of Remaining
 	audited any
 }
 
@@ -105,7 +105,7 @@ func (s *shop) Patch(ctx context.Context, id int64, ch coupon.Change) (coupon.Co
 	})
 }
 
-func (s *shop) Left(ctx context.Context, _ int64, _ int) ([]int64, error) {
+func (s *shop) Remaining(ctx context.Context, _ int64, _ int) ([]int64, error) {
 	if err := s.answer(ctx); err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, e
 	var pulse LiveStats
 	ended = err == nil && c.StateAt(h.now()) == coupon.Ended
 	if err == nil && c.Shards > 0 && !ended {
-		if left, err = h.live.Left(ctx, id, c.Shards); err == nil {
+		if left, err = h.live.Remaining(ctx, id, c.Shards); err == nil {
 			pulse, err = h.engine.LiveStats(ctx, c)
 			pulse.SoldOut = h.soldOut(id, left)
 		}

@@ -147,7 +147,7 @@ func problemOf(err error) problem {
 			if told, ok := err.(*SoldOut); ok { //nolint:errorlint // place returns it as it is
 				p.text = told.body
 			} else if rest, ok := errors.AsType[*order.CooldownError](err); ok {
-				p.retry = wholeSeconds(rest.Left)
+				p.retry = wholeSeconds(rest.Remaining)
 			}
 			return p
 		}

@@ -213,7 +213,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 		a.metrics.StartUnavailable(of)
 	}
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
-	a.metrics.WatchShards(a.Cache.Known, a.Stock.LeftAll)
+	a.metrics.WatchShards(a.Cache.Known, a.Stock.RemainingAll)
 	a.startBackground(ctx)
 	if d.Queue != nil {
 		a.metrics.WatchQueues(a.Cache.Known, a.Stock.QueuesAll)
@@ -232,7 +232,7 @@ func (a *App) orderDeps(ids order.IDs) order.Deps {
 		Admission: a.traces.Admission(newAdmission(a.cfg, a.metrics)), IDs: ids, Hooks: hooks, BatchSize: a.cfg.Order.BatchSize,
 		DB: a.traces.Database(a.metrics.Database(a.store)), Committer: newCommitter(a.cfg, a.store, a.metrics, a.traces),
 		Queue: newShardQueue(a.cfg.Order, a.Stock), QueueCapacity: a.cfg.Order.QueueCapacity, QueueMaxAge: a.cfg.Order.QueueMaxAge,
-		HeldPolls: heldPolls(a.cfg.HTTP.MaxInFlight), PayWithin: a.cfg.Order.PaymentTimeout, Cleanup: a.cfg.Order.TxTimeout,
+		HeldPolls: heldPolls(a.cfg.HTTP.MaxInFlight), PaymentTimeout: a.cfg.Order.PaymentTimeout, Cleanup: a.cfg.Order.TxTimeout,
 	}))
 }
 

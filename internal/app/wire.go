@@ -135,7 +135,7 @@ func newLottery(
 	}
 	return lottery.New(lottery.Deps{
 		Orders: orders, Draws: draws, Rows: d.DB, Sales: d.Sales, Stock: d.Shards, Queues: queues,
-		Window: cfg.LotteryWindow, PayWithin: d.PayWithin, Now: d.Now, Log: d.Log,
+		Window: cfg.LotteryWindow, PaymentTimeout: d.PaymentTimeout, Now: d.Now, Log: d.Log,
 	})
 }
 

@@ -43,7 +43,7 @@ func ExampleService_Publish() {
 
 	c = must(coupons.Publish(ctx, c.ID))
 	fmt.Println(c.State, c.Admits(time.Now()))
-	fmt.Println("units in the shards:", must(shards.Left(ctx, c.ID, c.Shards)))
+	fmt.Println("units in the shards:", must(shards.Remaining(ctx, c.ID, c.Shards)))
 	// Output:
 	// draft coupon: not found
 	// on_sale <nil>
@@ -66,7 +66,7 @@ func ExampleService_Pause() {
 	c = must(coupons.Patch(ctx, c.ID, coupon.Change{Total: &total}))
 	c = must(coupons.Publish(ctx, c.ID))
 	fmt.Println(c.State, "another epoch:", c.Epoch > before)
-	fmt.Println("units in the shards:", must(shards.Left(ctx, c.ID, c.Shards)))
+	fmt.Println("units in the shards:", must(shards.Remaining(ctx, c.ID, c.Shards)))
 	// Output:
 	// paused coupon: its stock is not loaded
 	// on_sale another epoch: true

@@ -141,7 +141,7 @@ func (s *shop) now(t *testing.T, id int64) coupon.Coupon {
 // loaded returns the sum of the shards.
 func (s *shop) loaded(t *testing.T, id int64) (units int64) {
 	t.Helper()
-	left, err := s.stock.Left(t.Context(), id, shards)
+	left, err := s.stock.Remaining(t.Context(), id, shards)
 	require.NoError(t, err)
 	for _, n := range left {
 		units += n

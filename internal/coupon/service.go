@@ -125,8 +125,8 @@ type Shards interface {
 	// each shard has its share of them, and gets none twice. ErrNotLoaded if a shard is not open with
 	// the epoch.
 	Raise(ctx context.Context, id, epoch int64, shards int, raised int64) error
-	// Left reads the units in each shard.
-	Left(ctx context.Context, id int64, shards int) ([]int64, error)
+	// Remaining reads the units in each shard.
+	Remaining(ctx context.Context, id int64, shards int) ([]int64, error)
 	// Free drops the shards of the coupon that are of the given epoch or an older one, and
 	// returns how many.
 	Free(ctx context.Context, id, epoch int64) (int, error)

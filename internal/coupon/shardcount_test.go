@@ -19,7 +19,7 @@ func TestPublish_NoShardCount_FollowsUnits(t *testing.T) {
 		c, err = follows.Patch(t.Context(), c.ID, coupon.Change{Total: new(int64(350_000))})
 		require.NoError(t, err)
 		require.Equal(t, 1, c.Shards, "a sale keeps its shards")
-		left, err := s.stock.Left(t.Context(), c.ID, c.Shards)
+		left, err := s.stock.Remaining(t.Context(), c.ID, c.Shards)
 		require.NoError(t, err)
 		require.Equal(t, []int64{350_000}, left)
 
@@ -27,7 +27,7 @@ func TestPublish_NoShardCount_FollowsUnits(t *testing.T) {
 		c, err = follows.Reload(t.Context(), c.ID)
 		require.NoError(t, err)
 		require.Equal(t, 4, c.Shards)
-		left, err = s.stock.Left(t.Context(), c.ID, c.Shards)
+		left, err = s.stock.Remaining(t.Context(), c.ID, c.Shards)
 		require.NoError(t, err)
 		require.Equal(t, []int64{87_500, 87_500, 87_500, 87_500}, left)
 	})

@@ -133,8 +133,8 @@ type Sales interface {
 
 // Stock has the units that are left.
 type Stock interface {
-	// Left returns the units in each shard, or coupon.ErrNotLoaded.
-	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
+	// Remaining returns the units in each shard, or coupon.ErrNotLoaded.
+	Remaining(ctx context.Context, couponID int64, shards int) ([]int64, error)
 }
 
 // Queues have the winners whose orders are not committed yet.
@@ -145,31 +145,31 @@ type Queues interface {
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Orders    Orders // must have a queue
-	Draws     Draws
-	Rows      Rows
-	Sales     Sales
-	Stock     Stock
-	Queues    Queues
-	Window    time.Duration    // how long after its begin a sale gives tickets
-	PayWithin time.Duration    // how long a pending order awaits its payment
-	Now       func() time.Time // nil is time.Now
-	Log       *slog.Logger     // nil is slog.Default
+	Orders         Orders // must have a queue
+	Draws          Draws
+	Rows           Rows
+	Sales          Sales
+	Stock          Stock
+	Queues         Queues
+	Window         time.Duration    // how long after its begin a sale gives tickets
+	PaymentTimeout time.Duration    // how long a pending order awaits its payment
+	Now            func() time.Time // nil is time.Now
+	Log            *slog.Logger     // nil is slog.Default
 }
 
 // Service is the order service with a draw before it. It is safe for concurrent use.
 type Service struct {
-	orders    Orders
-	store     Draws
-	rows      Rows
-	sales     Sales
-	stock     Stock
-	queues    Queues
-	maxQueued int64
-	window    time.Duration
-	payWithin time.Duration
-	now       func() time.Time
-	log       *slog.Logger
+	orders         Orders
+	store          Draws
+	rows           Rows
+	sales          Sales
+	stock          Stock
+	queues         Queues
+	maxQueued      int64
+	window         time.Duration
+	paymentTimeout time.Duration
+	now            func() time.Time
+	log            *slog.Logger
 
 	draws   draws
 	tickets tickets
@@ -186,7 +186,7 @@ func New(d Deps) *Service {
 	}
 	s := &Service{
 		orders: d.Orders, store: d.Draws, rows: d.Rows, sales: d.Sales, stock: d.Stock, queues: d.Queues, maxQueued: maxQueued,
-		window: d.Window, payWithin: d.PayWithin, now: d.Now, log: d.Log,
+		window: d.Window, paymentTimeout: d.PaymentTimeout, now: d.Now, log: d.Log,
 		draws: draws{known: map[int64]knownDraw{}}, tickets: tickets{all: map[int64]order.Order{}}, turn: make(chan struct{}, 1),
 	}
 	s.turn <- struct{}{}

@@ -104,7 +104,7 @@ func (s *Service) buyAfterDraw(ctx context.Context, sale coupon.Coupon, o order.
 // showTicket returns the order of a ticket that is not drawn yet.
 func (s *Service) showTicket(sale coupon.Coupon, o order.Order) order.Order {
 	at := s.drawsAt(sale)
-	o.Status, o.PriceCents, o.ExpiresAt = Entered, sale.PriceCents, at.Add(s.payWithin)
+	o.Status, o.PriceCents, o.ExpiresAt = Entered, sale.PriceCents, at.Add(s.paymentTimeout)
 	o.Position.RetryAfter = max(time.Second, at.Sub(s.now()))
 	return o
 }

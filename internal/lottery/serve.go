@@ -313,7 +313,7 @@ func unlessLater(err error) error {
 
 // left returns the units in all shards.
 func (s *Service) left(ctx context.Context, sale coupon.Coupon) (left int64, err error) {
-	shards, err := s.stock.Left(ctx, sale.ID, sale.Shards)
+	shards, err := s.stock.Remaining(ctx, sale.ID, sale.Shards)
 	for _, units := range shards {
 		left += units
 	}

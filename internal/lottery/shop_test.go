@@ -61,7 +61,7 @@ func (s shop) drawing(name string, alter ...func(p *order.Deps)) *instance {
 	orders := order.NewService(p)
 	return &instance{orders: orders, Service: lottery.New(lottery.Deps{
 		Orders: orders, Draws: s.DB, Rows: p.DB, Sales: p.Sales, Stock: p.Shards, Queues: s.Stock,
-		Window: window, PayWithin: p.PayWithin, Now: p.Now, Log: p.Log,
+		Window: window, PaymentTimeout: p.PaymentTimeout, Now: p.Now, Log: p.Log,
 	})}
 }
 

@@ -38,7 +38,7 @@ func TestDraw_WorkersComeLate_WinnersAreThoseOfTheRanks(t *testing.T) {
 		require.Zero(t, report.Voids)
 		o, err := here.Get(t.Context(), tickets[byRank(t, here, c, users(60))[0]].ID, byRank(t, here, c, users(60))[0])
 		require.NoError(t, err)
-		require.WithinDuration(t, s.Now().Add(apptest.PayWithin), o.ExpiresAt, apptest.Patient, "the whole time to pay")
+		require.WithinDuration(t, s.Now().Add(apptest.PaymentTimeout), o.ExpiresAt, apptest.Patient, "the whole time to pay")
 	})
 }
 
@@ -241,7 +241,7 @@ func TestDraw_LastUnitsAreSoldAfterTheRowsWereRead_CountsTheirRanks(t *testing.T
 	there := &instance{orders: order.NewService(p)}
 	there.Service = lottery.New(lottery.Deps{
 		Orders: there.orders, Rows: p.DB, Sales: p.Sales, Stock: p.Shards, Queues: s.Stock,
-		Window: window, PayWithin: p.PayWithin, Now: p.Now, Log: p.Log,
+		Window: window, PaymentTimeout: p.PaymentTimeout, Now: p.Now, Log: p.Log,
 		Draws: late{s.DB, func() {
 			once.Do(func() {
 				consuming(t, s, s.Drained(t, c), here)

@@ -10,9 +10,9 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// ErrAlone says that a step left an attempt to a call of its own, because the attempt cannot go with the others. By
+// ErrFallback says that a step left an attempt to a call of its own, because the attempt cannot go with the others. By
 // itself an attempt may wait for its lock, take a unit from a sibling shard, and find the order of an earlier attempt.
-var ErrAlone = errors.New("order: not with others")
+var ErrFallback = errors.New("order: to be placed individually")
 
 // Attempt is one request on its way to an order. The steps of place.go take many of them, of different users. Each
 // has its own: its context, its lock and fence, its outcome.
@@ -116,8 +116,8 @@ func (all attempts) single() bool { return len(all) == 1 && all[0].done == nil }
 
 // leaveOthers marks an attempt that has to go on by itself, and why.
 func (a *Attempt) leaveOthers(why error) {
-	if a.Err = ErrAlone; why != nil {
-		a.Err = fmt.Errorf("%w: %w", ErrAlone, why)
+	if a.Err = ErrFallback; why != nil {
+		a.Err = fmt.Errorf("%w: %w", ErrFallback, why)
 	}
 }
 

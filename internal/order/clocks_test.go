@@ -44,7 +44,7 @@ func TestWrongClock_Orders_AreNotVoidedOrExpired(t *testing.T) {
 			reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Now = now })
 			expired, err := reconciler.Expire(t.Context())
 			require.NoError(t, err)
-			require.Zero(t, expired, "it has %s to pay", payWithin)
+			require.Zero(t, expired, "it has %s to pay", paymentTimeout)
 			paid, err := ahead.Pay(t.Context(), o.ID, 7)
 			require.NoError(t, err)
 			require.Equal(t, order.Paid, paid.Status)

@@ -13,7 +13,7 @@ type Committer interface {
 	// epoch.
 	//
 	// If the commit failed and may have happened, Place sets ErrCommitUnknown for all attempts. If there are several
-	// attempts and the error of one may belong to another, Place rejects the attempt with ErrAlone.
+	// attempts and the error of one may belong to another, Place rejects the attempt with ErrFallback.
 	Place(ctx context.Context, all []*Attempt)
 	// Held reports whether another session held the row of a coupon a moment ago. An order of this coupon is committed
 	// by itself, because the other members of a batch would wait with it.

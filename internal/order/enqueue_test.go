@@ -78,8 +78,8 @@ func TestEnqueue_HomeShardIsEmpty_OnlyAnOrderByItselfBorrows(t *testing.T) {
 		}
 		errs := here.Enqueue(t.Context(), c, requested(t, here, c, neighbours...))
 		require.NoError(t, errs[0])
-		require.ErrorIs(t, errs[1], order.ErrAlone)
-		require.ErrorIs(t, errs[2], order.ErrAlone)
+		require.ErrorIs(t, errs[1], order.ErrFallback)
+		require.ErrorIs(t, errs[2], order.ErrFallback)
 		for _, user := range neighbours[1:] {
 			require.NoError(t, here.Enqueue(t.Context(), c, requested(t, here, c, user))[0])
 		}

@@ -42,7 +42,7 @@ func onSale(ctx context.Context, units int64) (c coupon.Coupon, d order.Deps, r 
 
 	d = order.Deps{
 		Sales: cache, Shards: shards, DB: db, Locker: locker, Committer: db.Committer(store.CommitOptions{}),
-		IDs: &apptest.IDs{}, PayWithin: 15 * time.Minute, Cleanup: 5 * time.Second, Log: log,
+		IDs: &apptest.IDs{}, PaymentTimeout: 15 * time.Minute, Cleanup: 5 * time.Second, Log: log,
 	}
 	r = order.ReconcilerDeps{
 		Shards: shards, DB: db, Locker: locker, Sales: cache, Log: log,

@@ -93,7 +93,7 @@ var operations = map[string]operation{
 		return one.Service.Cancel(ctx, x.had.ID, x.user)
 	}, moved(order.Cancelled, 0), 9},
 	"expire": {bought, func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error) {
-		x.s.later(2 * payWithin)
+		x.s.later(2 * paymentTimeout)
 		_, err := one.Reconciler.Expire(ctx)
 		return order.Order{}, err
 	}, expired, 6},

@@ -45,7 +45,7 @@ func (l *ledger) live(user int64) (all int64, own int) {
 
 // placed notes a new order.
 func (l *ledger) placed(r order.Request, id int64) {
-	l.orders[id] = &entry{user: r.UserID, status: order.Pending, until: l.now + payWithin}
+	l.orders[id] = &entry{user: r.UserID, status: order.Pending, until: l.now + paymentTimeout}
 	if r.Key != "" {
 		l.keys[r] = id
 	}

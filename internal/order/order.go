@@ -129,7 +129,7 @@ type StaleFenceError struct {
 func (e *StaleFenceError) Error() string { return ErrStaleFence.Error() }
 
 // CooldownError is an ErrCooldown with the remaining time of the cooldown.
-type CooldownError struct{ Left time.Duration }
+type CooldownError struct{ Remaining time.Duration }
 
 func (e *CooldownError) Error() string { return ErrCooldown.Error() }
 
@@ -199,7 +199,7 @@ func (s *Service) newOrder(ctx context.Context, sale coupon.Coupon, r Request) (
 	now := s.now().UTC().Truncate(time.Millisecond)
 	return Order{
 		ID: id, CouponID: sale.ID, UserID: r.UserID, Status: Pending, PriceCents: sale.PriceCents,
-		RequestID: requestID(r, id), CreatedAt: now, ExpiresAt: now.Add(s.payWithin),
+		RequestID: requestID(r, id), CreatedAt: now, ExpiresAt: now.Add(s.paymentTimeout),
 	}, nil
 }
 

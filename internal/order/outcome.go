@@ -81,8 +81,8 @@ func (s *Service) resultOf(ctx context.Context, requestID string, couponID, user
 // for that. A hold that cannot be ended is left to the reconciler, so that a committed order does not become an error.
 // The attempts leave.
 func (s *Service) close(ctx context.Context, held attempts) {
-	alone := held.only(func(a *Attempt) bool { return errors.Is(a.Err, ErrAlone) })
-	decided := held.only(func(a *Attempt) bool { return !errors.Is(a.Err, ErrAlone) })
+	alone := held.only(func(a *Attempt) bool { return errors.Is(a.Err, ErrFallback) })
+	decided := held.only(func(a *Attempt) bool { return !errors.Is(a.Err, ErrFallback) })
 	for _, a := range alone {
 		a.leave() // its request comes again, with the hold
 	}
@@ -171,7 +171,7 @@ func withCause(err error, all ...context.Context) error {
 // lockError wraps an error of the lock in the error of this package that it means.
 func lockError(err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrCommitUnknown), errors.Is(err, ErrAlone):
+	case err == nil, errors.Is(err, ErrCommitUnknown), errors.Is(err, ErrFallback):
 		return err
 	case errors.Is(err, lock.ErrNotAcquired):
 		return fmt.Errorf("%w: %w", ErrBusy, err)

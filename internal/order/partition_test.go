@@ -56,7 +56,7 @@ func TestPlace_TablesPartitionedByUser_SellsExactly(t *testing.T) {
 			require.NoError(t, a.err)
 			changed[a.order.ID] = a.order.Status
 		}
-		s.later(2 * payWithin)
+		s.later(2 * paymentTimeout)
 		expired, err := s.Expire(t.Context())
 		require.NoError(t, err)
 		paid, pending := int64(0), 0

@@ -74,9 +74,9 @@ func (s *Service) Take(ctx context.Context, sale coupon.Coupon, o Order) (Order,
 //
 //	RESERVE ─▶ LOCK ─▶ BEGIN ─▶ fences ─▶ slots ─▶ orders ─▶ units ─▶ COMMIT ─▶ UNLOCK ─▶ CONFIRM or RELEASE
 //
-// A step is one call for all attempts. An attempt that cannot go with the others leaves with ErrAlone, and its request
-// brings it here again by itself. It keeps its hold. A reply that is lost is lost for each attempt of its call. None of
-// them repeats the call, because the server may have done it. An entry of the queue comes with its hold.
+// A step is one call for all attempts. An attempt that cannot go with the others leaves with ErrFallback, and its
+// request brings it here again by itself. It keeps its hold. A reply that is lost is lost for each attempt of its call.
+// None of them repeats the call, because the server may have done it. An entry of the queue comes with its hold.
 //
 // The lock is released after the commit, and only when the outcome of the commit is known. Otherwise the
 // next request of the user could begin although this one may yet be committed.

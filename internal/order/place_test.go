@@ -21,7 +21,7 @@ func TestPlace_Order_IsTheSameInEveryStore(t *testing.T) {
 		o := s.buy(t, c, 7, "k")
 		require.Equal(t, order.Pending, o.Status)
 		require.Equal(t, []any{c.ID, int64(7), 1, int64(199)}, []any{o.CouponID, o.UserID, o.Slot, o.PriceCents})
-		require.Equal(t, payWithin, o.ExpiresAt.Sub(o.CreatedAt))
+		require.Equal(t, paymentTimeout, o.ExpiresAt.Sub(o.CreatedAt))
 		require.Equal(t, coupon.Home(7, shards), o.Shard, "a unit of the user's home")
 		require.NotZero(t, o.Fence)
 

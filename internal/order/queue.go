@@ -160,7 +160,7 @@ func (s *Service) serve(ctx context.Context, all attempts, maxAge time.Duration)
 			s.closeEntries(ctx, attempts{a}, all.single())
 			continue
 		case waited: // the buyer has the whole time to pay
-			a.Order.ExpiresAt = now.UTC().Truncate(time.Millisecond).Add(s.payWithin)
+			a.Order.ExpiresAt = now.UTC().Truncate(time.Millisecond).Add(s.paymentTimeout)
 		}
 		fresh = append(fresh, a)
 	}

@@ -40,7 +40,7 @@ func TestSchedule_TwoInstances_FinishOpenOrders(t *testing.T) {
 	late := s.buy(t, c, 4, "")
 	_, err := s.Pay(t.Context(), s.buy(t, c, 5, "").ID, 5)
 	require.NoError(t, err)
-	s.later(payWithin)
+	s.later(paymentTimeout)
 
 	var did sync.Map
 	var inside, most atomic.Int32

@@ -48,46 +48,46 @@ func (admitAll) Admit(context.Context) (func(bool), error) { return func(bool) {
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Admission     Admission // nil admits every request
-	Sales         Sales
-	Shards        Shards
-	DB            Database
-	Locker        Locker
-	Committer     Committer
-	Hooks         []Hook // around the steps; the first is the outermost
-	BatchSize     int    // attempts that take the steps together at most; up to 1: each by itself
-	IDs           IDs
-	Queue         Queue            // nil: an order is committed before its request is answered
-	QueueCapacity int              // entries that the queue of a shard holds at most
-	QueueMaxAge   time.Duration    // how long an entry may wait there
-	HeldPolls     int              // polls of queued orders that are held at once at most
-	PayWithin     time.Duration    // how long a pending order awaits its payment
-	Cleanup       time.Duration    // bounds the cleanup after the request is over
-	Now           func() time.Time // nil is time.Now
-	Log           *slog.Logger     // nil is slog.Default
+	Admission      Admission // nil admits every request
+	Sales          Sales
+	Shards         Shards
+	DB             Database
+	Locker         Locker
+	Committer      Committer
+	Hooks          []Hook // around the steps; the first is the outermost
+	BatchSize      int    // attempts that take the steps together at most; up to 1: each by itself
+	IDs            IDs
+	Queue          Queue            // nil: an order is committed before its request is answered
+	QueueCapacity  int              // entries that the queue of a shard holds at most
+	QueueMaxAge    time.Duration    // how long an entry may wait there
+	HeldPolls      int              // polls of queued orders that are held at once at most
+	PaymentTimeout time.Duration    // how long a pending order awaits its payment
+	Cleanup        time.Duration    // bounds the cleanup after the request is over
+	Now            func() time.Time // nil is time.Now
+	Log            *slog.Logger     // nil is slog.Default
 }
 
 // Service is the order service.
 type Service struct {
-	admission     Admission
-	sales         Sales
-	shards        Shards
-	db            Database
-	locker        Locker
-	committer     Committer
-	hooks         []Hook
-	batches       *gather.Gatherer[*Attempt] // nil: each attempt goes by itself
-	ids           IDs
-	queue         Queue
-	queueCapacity int
-	queueMaxAge   time.Duration
-	queued        *busyQueues
-	rate          queueRate // of the queues
-	polls         *polls    // nil without a queue
-	payWithin     time.Duration
-	cleanupIn     time.Duration
-	now           func() time.Time
-	log           *slog.Logger
+	admission      Admission
+	sales          Sales
+	shards         Shards
+	db             Database
+	locker         Locker
+	committer      Committer
+	hooks          []Hook
+	batches        *gather.Gatherer[*Attempt] // nil: each attempt goes by itself
+	ids            IDs
+	queue          Queue
+	queueCapacity  int
+	queueMaxAge    time.Duration
+	queued         *busyQueues
+	rate           queueRate // of the queues
+	polls          *polls    // nil without a queue
+	paymentTimeout time.Duration
+	cleanupIn      time.Duration
+	now            func() time.Time
+	log            *slog.Logger
 }
 
 // NewService returns the order service.
@@ -105,7 +105,7 @@ func NewService(p Deps) *Service {
 		admission: p.Admission, sales: p.Sales, shards: p.Shards, db: p.DB, locker: p.Locker,
 		committer: p.Committer, hooks: p.Hooks, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, queued: newBusyQueues(),
-		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
+		paymentTimeout: p.PaymentTimeout, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 	if s.queue != nil {
 		s.polls = newPolls(p.HeldPolls)

@@ -77,12 +77,12 @@ type Shards interface {
 	// LimitReached reports whether the user was last seen with all units that the sale
 	// allows. It does no I/O either.
 	LimitReached(sale coupon.Coupon, userID int64) bool
-	// Left returns the units in each shard, or coupon.ErrNotLoaded.
-	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
+	// Remaining returns the units in each shard, or coupon.ErrNotLoaded.
+	Remaining(ctx context.Context, couponID int64, shards int) ([]int64, error)
 	// Reserve takes one unit for each request, of any coupons and users, from the user's home shard.
 	//
 	// If the home shard is empty, a request that goes by itself gets a unit of a sibling. Any other request gets
-	// ErrAlone, also if the shard's server rejects the call for now. The caller repeats that request by itself.
+	// ErrFallback, also if the shard's server rejects the call for now. The caller repeats that request by itself.
 	//
 	// Reserve returns coupon.ErrSoldOut only after it saw every shard empty. Other errors are ErrLimitReached,
 	// ErrCooldown, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and ErrUnavailable. With Enqueue it also

@@ -20,9 +20,9 @@ import (
 func TestMain(m *testing.M) { testservers.Main(m) }
 
 const (
-	shards    = apptest.Shards
-	payWithin = apptest.PayWithin
-	patient   = apptest.Patient
+	shards         = apptest.Shards
+	paymentTimeout = apptest.PaymentTimeout
+	patient        = apptest.Patient
 	// soon is how often a test looks again.
 	soon = 10 * time.Millisecond
 )

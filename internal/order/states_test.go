@@ -68,7 +68,7 @@ func (x *machine) expire(t *rapid.T) {
 }
 
 func (x *machine) later(*rapid.T) {
-	x.l.now += payWithin / 2
+	x.l.now += paymentTimeout / 2
 	x.s.later(x.l.now + time.Minute) // no order is on the edge
 }
 

@@ -66,7 +66,7 @@ func (s *Service) join(a *Attempt) (through bool) {
 	member.done = left
 	s.batches.Add(&member)
 	<-left // in a batch the steps end with its time, which is not later than the attempt's
-	if *a = member; !errors.Is(a.Err, ErrAlone) {
+	if *a = member; !errors.Is(a.Err, ErrFallback) {
 		return true
 	}
 	a.Err = nil
@@ -115,7 +115,7 @@ func (s *Service) leaveAfterPanic(all attempts) {
 		if a.held() {
 			a.Err = fmt.Errorf("%w: the batch panicked", ErrCommitUnknown)
 		} else {
-			a.Err = ErrAlone
+			a.Err = ErrFallback
 		}
 		a.leave()
 	}

@@ -50,7 +50,7 @@ func TestTransition_Repeated_ReturnsSameOrder(t *testing.T) {
 				}
 				_, err = tc.other.do(s, t.Context(), o)
 				require.ErrorIs(t, err, order.ErrConflict)
-				s.later(2 * payWithin)
+				s.later(2 * paymentTimeout)
 				defer s.later(0)
 				n, err := s.Expire(t.Context())
 				require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestExpire_Unpaid_EndsOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n, "it is not due")
 
-		s.later(payWithin)
+		s.later(paymentTimeout)
 		_, err = s.Pay(t.Context(), late.ID, 1)
 		require.ErrorIs(t, err, order.ErrConflict, "too late, though nobody has written that down")
 		n, err = s.Expire(t.Context())
@@ -107,7 +107,7 @@ func TestExpire_OneOrderFails_OthersGoOn(t *testing.T) {
 	for user := range int64(7) {
 		sold = append(sold, s.buy(t, c, user, ""))
 	}
-	s.later(payWithin)
+	s.later(paymentTimeout)
 	poison := sold[2]
 	s.exec(t, "INSERT INTO stock_returns (order_id, coupon_id, user_id, shard, epoch, shards) VALUES (?, ?, ?, 0, 1, 4)",
 		poison.ID, c.ID, poison.UserID)
@@ -130,7 +130,7 @@ func TestExpire_DatabaseDown_IsTriedAgain(t *testing.T) {
 		for user := range int64(3) {
 			s.buy(t, c, user, "")
 		}
-		s.later(payWithin)
+		s.later(paymentTimeout)
 		f := failing(step)
 		n, err := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.DB = faultyDatabase{p.DB, f} }).Expire(t.Context())
 		require.True(t, errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrCommitUnknown), "%s: %v", step, err)
@@ -149,7 +149,7 @@ func TestExpire_SeveralInstances_ShareTheWork(t *testing.T) {
 		for user := range int64(sold) {
 			s.buy(t, c, user, "")
 		}
-		s.later(payWithin)
+		s.later(paymentTimeout)
 		var expired atomic.Int64
 		for _, a := range together(4, func(int) (order.Order, error) {
 			n, err := s.reconcilerWith(func(*order.ReconcilerDeps) {}).Expire(t.Context())
@@ -183,7 +183,7 @@ func TestTransition_SaleFreed_Ends(t *testing.T) {
 		require.Equal(t, 1, n)
 		_, err = s.Cancel(t.Context(), gone.ID, 2)
 		require.NoError(t, err)
-		s.later(payWithin)
+		s.later(paymentTimeout)
 		n, err = s.Expire(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, n)

@@ -379,7 +379,7 @@ func (c *workerPool) attemptBatch(ctx context.Context, entries []Entry) (served 
 			if served[i] {
 				end(nil)
 			} else {
-				end(ErrAlone)
+				end(ErrFallback)
 			}
 		}
 	}()

@@ -123,7 +123,7 @@ func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (t
 // coupon to the sold-out cache and returns coupon.ErrSoldOut. A shard that it cannot read does not count as empty.
 func (s *Stock) lenders(ctx context.Context, c order.ReserveRequest) ([]int, error) {
 	version := s.soldOut.version(c.CouponID)
-	left, err := s.Left(ctx, c.CouponID, c.Shards)
+	left, err := s.Remaining(ctx, c.CouponID, c.Shards)
 	var with []int
 	for shard, units := range left {
 		if units > 0 {

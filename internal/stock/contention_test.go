@@ -80,7 +80,7 @@ func (s *shop) patient(ctx context.Context, user int64) (order.Hold, error) {
 // counters says that no shard was ever below zero.
 func (s *shop) counters(t *testing.T) {
 	t.Helper()
-	left, err := s.Left(t.Context(), s.load.CouponID, s.load.Shards)
+	left, err := s.Remaining(t.Context(), s.load.CouponID, s.load.Shards)
 	require.NoError(t, err)
 	for _, units := range left {
 		require.GreaterOrEqual(t, units, int64(0))

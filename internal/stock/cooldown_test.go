@@ -24,7 +24,7 @@ func (s *shop) rests(user int64) time.Duration {
 	var rest *order.CooldownError
 	require.ErrorAs(s.t, err, &rest)
 	require.ErrorIs(s.t, err, order.ErrCooldown)
-	return rest.Left
+	return rest.Remaining
 }
 
 // gaveBack returns a user at home in a shard, whose unit has come back.

@@ -33,14 +33,14 @@ func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]i
 	return open, nil
 }
 
-// Left returns the units in each shard; with an error those that cannot be read are 0.
-func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
-	left, errs := s.LeftAll(ctx, []coupon.Coupon{{ID: couponID, Shards: shards}})
+// Remaining returns the units in each shard; with an error those that cannot be read are 0.
+func (s *Stock) Remaining(ctx context.Context, couponID int64, shards int) ([]int64, error) {
+	left, errs := s.RemainingAll(ctx, []coupon.Coupon{{ID: couponID, Shards: shards}})
 	return left[0], errs[0]
 }
 
-// LeftAll is Left for many coupons, in few round trips.
-func (s *Stock) LeftAll(ctx context.Context, all []coupon.Coupon) (left [][]int64, errs []error) {
+// RemainingAll is Remaining for many coupons, in few round trips.
+func (s *Stock) RemainingAll(ctx context.Context, all []coupon.Coupon) (left [][]int64, errs []error) {
 	left, errs = make([][]int64, len(all)), make([]error, len(all))
 	for i, c := range all {
 		left[i] = make([]int64, c.Shards)

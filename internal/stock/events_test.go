@@ -115,14 +115,14 @@ func TestSoldOut_Cached_NeedsNoRedis(t *testing.T) {
 
 	ctx, id := t.Context(), s.load.CouponID
 	for name, call := range map[string]func() error{
-		"Reserve": func() error { return s.try(s.at(0, 2)) },
-		"Confirm": func() error { return confirm(ctx, s, h) },
-		"Release": func() error { return release(ctx, s, h) },
-		"Return":  func() error { return s.Restock(ctx, back(h)) },
-		"Load":    func() error { return s.Load(ctx, s.load) },
-		"Loaded":  func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
-		"Left":    func() error { _, err := s.Left(ctx, id, 2); return err },
-		"Heads":   func() error { _, err := s.ReadShards(ctx, id, 2); return err },
+		"Reserve":   func() error { return s.try(s.at(0, 2)) },
+		"Confirm":   func() error { return confirm(ctx, s, h) },
+		"Release":   func() error { return release(ctx, s, h) },
+		"Return":    func() error { return s.Restock(ctx, back(h)) },
+		"Load":      func() error { return s.Load(ctx, s.load) },
+		"Loaded":    func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
+		"Remaining": func() error { _, err := s.Remaining(ctx, id, 2); return err },
+		"Heads":     func() error { _, err := s.ReadShards(ctx, id, 2); return err },
 		"OpenHolds": func() error {
 			for _, err := range s.OpenHolds(ctx, id, 0, 2) {
 				return err

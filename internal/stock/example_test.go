@@ -51,7 +51,7 @@ func ExampleStock_Reserve() {
 	fmt.Println("order", got[1].Hold.OrderID, got[1].Err)
 	fmt.Println("another request of the user:", got[2].Err)
 
-	left, err := s.Left(ctx, 1, 4)
+	left, err := s.Remaining(ctx, 1, 4)
 	fmt.Println("units left:", left[0]+left[1]+left[2]+left[3], err)
 	// Output:
 	// order 100 <nil>
@@ -124,7 +124,7 @@ func ExampleStock_Restock() {
 		OrderID: hold.OrderID, CouponID: 1, UserID: 7, Shard: hold.Shard, Shards: 4, Epoch: 1,
 	}
 	fmt.Println(s.Restock(ctx, back), s.Restock(ctx, back))
-	left, err := s.Left(ctx, 1, 4)
+	left, err := s.Remaining(ctx, 1, 4)
 	fmt.Println("units left:", left[0]+left[1]+left[2]+left[3], err)
 	// Output:
 	// <nil> <nil>

@@ -80,7 +80,7 @@ func TestSlotMove_SourceRestarted_ShardIsReloaded(t *testing.T) {
 	require.NoError(t, from.Kill())
 	require.NoError(t, from.Restart(t.Context()))
 	require.Eventually(t, func() bool {
-		_, err := s.Left(t.Context(), s.load.CouponID, s.load.Shards)
+		_, err := s.Remaining(t.Context(), s.load.CouponID, s.load.Shards)
 		return err == nil
 	}, 20*time.Second, 20*time.Millisecond)
 	time.Sleep(newcomerAge) // so that it is not too young alone

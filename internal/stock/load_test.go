@@ -22,7 +22,7 @@ func TestLoad_Units_AreAllDistributed(t *testing.T) {
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.requireLoaded(true)
 		s.wants(0, 3, 3, 3, 2)
-		left, err := s.Left(t.Context(), s.load.CouponID, 4)
+		left, err := s.Remaining(t.Context(), s.load.CouponID, 4)
 		require.NoError(t, err)
 		require.Equal(t, []int64{3, 3, 3, 2}, left)
 	})
@@ -129,7 +129,7 @@ func TestLoad_Crash_StaysNotLoaded(t *testing.T) {
 			s.does(clearScript, step{shard, []any{2, "", layout}})
 			s.requireLoaded(false)
 			require.ErrorIs(t, s.try(s.at(shard, 0)), coupon.ErrNotLoaded)
-			_, err := s.Left(t.Context(), s.load.CouponID, 2)
+			_, err := s.Remaining(t.Context(), s.load.CouponID, 2)
 			require.ErrorIs(t, err, coupon.ErrNotLoaded)
 		}
 		require.NoError(t, s.Fill(t.Context(), s.load))

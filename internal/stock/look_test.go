@@ -198,7 +198,7 @@ func TestReadings_ManyCoupons_OneRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		sent := countTrips(client)
 		for name, read := range map[string]func() []error{
-			"units":  func() []error { _, errs := s.LeftAll(t.Context(), all); return errs },
+			"units":  func() []error { _, errs := s.RemainingAll(t.Context(), all); return errs },
 			"queues": func() []error { _, errs := s.QueuesAll(t.Context(), all); return errs },
 			"shards": func() []error { _, err := s.ReadShards(t.Context(), all[0].ID, 4); return []error{err} },
 		} {
@@ -206,7 +206,7 @@ func TestReadings_ManyCoupons_OneRoundTrip(t *testing.T) {
 			trips, _ := sent.taken()
 			require.Equal(t, 1, trips, name)
 		}
-		left, _ := s.LeftAll(t.Context(), all)
+		left, _ := s.RemainingAll(t.Context(), all)
 		require.Equal(t, []int64{3, 3, 2, 2}, left[39])
 	})
 }

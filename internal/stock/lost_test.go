@@ -169,7 +169,7 @@ func behind(t *testing.T) (*shop, *faultnet.Proxy) {
 	proxy := testservers.Proxy(t, testservers.Redis(t).Addr())
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{proxy.Addr()}}), 2, 2)
 	s.limit = 2
-	_, err := s.Left(t.Context(), s.load.CouponID, 2)
+	_, err := s.Remaining(t.Context(), s.load.CouponID, 2)
 	require.NoError(t, err)
 	for _, sc := range scripts {
 		require.NoError(t, sc.Load(t.Context(), s.client).Err())

@@ -55,8 +55,8 @@ func (s *Stock) Reserve(ctx context.Context, requests []order.ReserveRequest) []
 }
 
 // endEmpty sets the result of each request whose home shard is empty. If every shard is empty, the result is
-// coupon.ErrSoldOut. If a sibling may lend a unit, the result is order.ErrAlone, and the caller repeats the request by
-// itself.
+// coupon.ErrSoldOut. If a sibling may lend a unit, the result is order.ErrFallback, and the caller repeats the request
+// by itself.
 func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, all []order.Reservation) {
 	type load struct {
 		couponID, epoch int64
@@ -71,7 +71,7 @@ func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, a
 		err, known := outcome[of]
 		if !known {
 			if _, err = s.lenders(ctx, c); !errors.Is(err, coupon.ErrSoldOut) {
-				err = order.ErrAlone
+				err = order.ErrFallback
 			}
 			outcome[of] = err
 		}
@@ -153,7 +153,7 @@ func (b *batch) addHold(member int, h order.Hold, args ...any) {
 
 // runMany executes all runs of a script in one pipeline. It repeats the runs without an answer once, because every
 // script is idempotent. It calls answered for each run and each member of the run. The error is
-// order.ErrUnavailable if a run has no answer. The error is order.ErrAlone if the server rejects the script, for
+// order.ErrUnavailable if a run has no answer. The error is order.ErrFallback if the server rejects the script, for
 // example during the migration of a Cluster slot.
 func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(member, shard int, answer []string, err error)) {
 	s.send(ctx, b, sc.keys, sc.EvalSha)
@@ -201,7 +201,7 @@ func (r *runOf) unanswered() bool {
 func (r *runOf) failure() error {
 	err := order.ErrUnavailable
 	if isRefused(r.err) {
-		err = order.ErrAlone
+		err = order.ErrFallback
 	}
 	return fmt.Errorf("%w: shard %d of coupon %d: %w", err, r.shard, r.couponID, r.err)
 }

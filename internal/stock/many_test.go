@@ -94,10 +94,10 @@ func TestBatch_LastUnits_GoToFirstMembers(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		got := s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2), s.at(1, 0))
-		s.requireOutcomes(refusalsOf(got), nil, nil, order.ErrAlone, nil)
+		s.requireOutcomes(refusalsOf(got), nil, nil, order.ErrFallback, nil)
 		require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
 		s.wants(3, 0, 1)
-		s.requireOutcomes(refusalsOf(s.many(s.at(0, 2))), order.ErrAlone)
+		s.requireOutcomes(refusalsOf(s.many(s.at(0, 2))), order.ErrFallback)
 		s.wants(3, 0, 1)
 		require.Equal(t, 1, s.buy(s.at(0, 2)).Shard, "alone it borrows")
 		got = s.many(s.at(0, 3), s.at(1, 1), s.at(0, 0))
@@ -124,7 +124,7 @@ func TestBatch_ShardUnread_IsNotSoldOut(t *testing.T) {
 		s := open(t, dial(t, o), 2, 2)
 		s.buy(s.at(0, 0))
 		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 1)+"stock").Err())
-		s.requireOutcomes(refusalsOf(s.many(s.at(0, 1), s.at(1, 0))), order.ErrAlone, coupon.ErrNotLoaded)
+		s.requireOutcomes(refusalsOf(s.many(s.at(0, 1), s.at(1, 0))), order.ErrFallback, coupon.ErrNotLoaded)
 		require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
 	})
 }
@@ -211,7 +211,7 @@ func TestConfirm_OneShardFails_OthersSucceed(t *testing.T) {
 		holds := tag(s.load.CouponID, 1) + "holds"
 		require.NoError(t, s.client.Rename(t.Context(), holds, holds+"-away").Err())
 		require.NoError(t, s.client.Set(t.Context(), holds, "no hash", 0).Err())
-		s.requireOutcomes(s.Confirm(t.Context(), held), nil, order.ErrAlone, nil)
+		s.requireOutcomes(s.Confirm(t.Context(), held), nil, order.ErrFallback, nil)
 		require.NoError(t, s.client.Rename(t.Context(), holds+"-away", holds).Err())
 		require.NoError(t, errors.Join(s.Confirm(t.Context(), held)...))
 		require.Empty(t, s.openHolds(3))

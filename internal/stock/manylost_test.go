@@ -149,7 +149,7 @@ func TestBatch_ReplyLost_NoMemberGetsWrongAnswer(t *testing.T) {
 
 // sum is the units in all shards.
 func (s *shop) sum(t require.TestingT) (units int64) {
-	left, err := s.Left(s.t.Context(), s.load.CouponID, s.load.Shards)
+	left, err := s.Remaining(s.t.Context(), s.load.CouponID, s.load.Shards)
 	require.NoError(t, err)
 	for _, n := range left {
 		units += n
@@ -170,7 +170,7 @@ func TestBatch_ScriptsForgotten_LoadsThem(t *testing.T) {
 	})
 }
 
-// A call follows a slot that has moved to another master. Members of a half-migrated slot get ErrAlone and do not
+// A call follows a slot that has moved to another master. Members of a half-migrated slot get ErrFallback and do not
 // delay the other members.
 func TestBatch_SlotMoves_IsFollowed(t *testing.T) {
 	cluster := testservers.Cluster(t)
@@ -194,7 +194,7 @@ func TestBatch_SlotMoves_IsFollowed(t *testing.T) {
 		all := keys(from)
 		migrate(t, from, to, all[:first]...)
 		got := s.many(s.at(0, user), s.at(1, user))
-		s.requireOutcomes(refusalsOf(got), order.ErrAlone, nil)
+		s.requireOutcomes(refusalsOf(got), order.ErrFallback, nil)
 		require.NoError(t, release(t.Context(), s, got[1].Hold))
 		migrate(t, from, to, all[first:]...)
 		for _, node := range []*redis.Client{to, from} {

@@ -108,7 +108,7 @@ func TestRaiseAll_ManyCoupons_OneRoundTripAddsWhatEachIsOwed(t *testing.T) {
 func leftOf(t *testing.T, s *Stock, all []coupon.Coupon) (left []int64) {
 	t.Helper()
 	for _, c := range all {
-		shards, err := s.Left(t.Context(), c.ID, c.Shards)
+		shards, err := s.Remaining(t.Context(), c.ID, c.Shards)
 		require.NoError(t, err)
 		var sum int64
 		for _, units := range shards {

@@ -105,7 +105,7 @@ func reserved(c order.ReserveRequest, home int, answer []string) (h order.Hold, 
 func cooling(c order.ReserveRequest, answer []string) error {
 	if len(answer) == 2 {
 		if ms, err := strconv.ParseInt(answer[1], 10, 64); err == nil {
-			return &order.CooldownError{Left: time.Duration(ms) * time.Millisecond}
+			return &order.CooldownError{Remaining: time.Duration(ms) * time.Millisecond}
 		}
 	}
 	return fmt.Errorf("hold of coupon %d: the answer %q", c.CouponID, answer)

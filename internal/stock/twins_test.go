@@ -48,7 +48,7 @@ func (x *twins) ask(t *rapid.T) {
 	}
 	got := x.many.Reserve(t.Context(), all)
 	alone := func(i int) bool {
-		return errors.Is(got[i].Err, order.ErrAlone) || errors.Is(got[i].Err, coupon.ErrSoldOut)
+		return errors.Is(got[i].Err, order.ErrFallback) || errors.Is(got[i].Err, coupon.ErrSoldOut)
 	}
 	one := func(i int) {
 		want, err := reserve(t.Context(), x.one, all[i])
@@ -66,7 +66,7 @@ func (x *twins) ask(t *rapid.T) {
 	}
 	for i := range all {
 		if alone(i) {
-			if errors.Is(got[i].Err, order.ErrAlone) {
+			if errors.Is(got[i].Err, order.ErrFallback) {
 				got[i].Hold, got[i].Err = reserve(t.Context(), x.many, all[i])
 			}
 			one(i)

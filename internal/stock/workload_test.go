@@ -112,7 +112,7 @@ func (c *workload) buyOne(ctx context.Context, s *shardCounts, claim order.Reser
 		got := c.Reserve(ctx, []order.ReserveRequest{claim})[0]
 		h, err = got.Hold, got.Err
 	}
-	if alone || errors.Is(err, order.ErrAlone) {
+	if alone || errors.Is(err, order.ErrFallback) {
 		h, err = reserve(ctx, c, claim)
 	}
 	if err != nil || claim.Enqueue != nil {

@@ -21,8 +21,8 @@ import (
 //
 // Each order has an outcome of its own. A refused one has written nothing, and costs the others at most one more run.
 // When the transaction as such fails among several, by a deadlock, a lock wait or a statement that the database rejects
-// for one of them, each is refused with order.ErrAlone. A single order is then written statement by statement. A failed
-// commit is order.ErrCommitUnknown for all.
+// for one of them, each is refused with order.ErrFallback. A single order is then written statement by statement. A
+// failed commit is order.ErrCommitUnknown for all.
 type Committer struct {
 	store *Store
 	o     CommitOptions
@@ -73,7 +73,7 @@ func (c *Committer) Place(ctx context.Context, all []*order.Attempt) {
 		case len(all) == 1:
 			c.commitAlone(ctx, a)
 		default:
-			a.Err = fmt.Errorf("%w: %w", order.ErrAlone, a.Err)
+			a.Err = fmt.Errorf("%w: %w", order.ErrFallback, a.Err)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (h *hall) open() map[int64]error {
 	h.commit(h.t.Context())
 	errs := map[int64]error{}
 	for _, a := range all {
-		if errors.Is(a.Err, order.ErrAlone) {
+		if errors.Is(a.Err, order.ErrFallback) {
 			a.Err = nil
 			h.g.Place(h.t.Context(), []*order.Attempt{a})
 		}

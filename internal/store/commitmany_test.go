@@ -83,7 +83,7 @@ func TestCommitMany_GroupFails_LeavesOrdersToCaller(t *testing.T) {
 	h.at(stepCommit, func(context.Context) error { return errRetry })
 	h.commit(t.Context())
 	for _, a := range all {
-		require.ErrorIs(t, a.Err, order.ErrAlone)
+		require.ErrorIs(t, a.Err, order.ErrFallback)
 	}
 	stock, live := left(t, h.subject, c)
 	require.Equal(t, []int64{10, 0}, []int64{stock, live})
@@ -99,7 +99,7 @@ func TestCommitter_DeadlineBeforeTheCommit_WritesNothing(t *testing.T) {
 	h.at(stepCommit, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 	h.commit(ctx)
 	for _, a := range all {
-		require.ErrorIs(t, a.Err, order.ErrAlone)
+		require.ErrorIs(t, a.Err, order.ErrFallback)
 	}
 	stock, live := left(t, h.subject, c)
 	require.Equal(t, []int64{10, 0}, []int64{stock, live})

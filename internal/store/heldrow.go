@@ -75,7 +75,7 @@ func onlyCoupon(all []*order.Attempt) (id int64, one bool) {
 }
 
 // separate returns the attempts that have a transaction together, and its turns. Among orders of several coupons those
-// of held rows are refused with order.ErrAlone.
+// of held rows are refused with order.ErrFallback.
 func (c *Committer) separate(all []*order.Attempt) ([]*order.Attempt, chan struct{}) {
 	if id, one := onlyCoupon(all); one {
 		if c.held.has(id) {
@@ -85,7 +85,7 @@ func (c *Committer) separate(all []*order.Attempt) ([]*order.Attempt, chan struc
 	}
 	for _, a := range all {
 		if c.held.has(a.Order.CouponID) {
-			a.Err = order.ErrAlone
+			a.Err = order.ErrFallback
 		}
 	}
 	return unrefused(all), c.turns

@@ -24,7 +24,7 @@ func TestCommitter_RowOfOneCouponIsHeld_OthersAreCommitted(t *testing.T) {
 	s.txTimeout = patient // from here on an order that waits for the row fails the test by waiting
 	mixed := []*order.Attempt{attempt(held, wish(held, 2, 2)), attempt(other, wish(other, 3, 3))}
 	g.Place(t.Context(), mixed)
-	require.ErrorIs(t, mixed[0].Err, order.ErrAlone)
+	require.ErrorIs(t, mixed[0].Err, order.ErrFallback)
 	require.NoError(t, mixed[1].Err)
 
 	waiting := make(chan error)

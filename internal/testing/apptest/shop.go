@@ -39,8 +39,8 @@ import (
 const (
 	// Shards is the number of shards of every coupon.
 	Shards = 4
-	// PayWithin is how long an order awaits its payment.
-	PayWithin = 15 * time.Minute
+	// PaymentTimeout is how long an order awaits its payment.
+	PaymentTimeout = 15 * time.Minute
 	// Patient is longer than anything in a test takes on a slow machine.
 	Patient = 30 * time.Second
 )
@@ -200,7 +200,7 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 		},
 	})
 	committer, size := st.commit.committer(db)
-	s.Deps = s.OrderDeps(order.Deps{IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Committer: committer, BatchSize: size})
+	s.Deps = s.OrderDeps(order.Deps{IDs: &st.ids, PaymentTimeout: PaymentTimeout, Cleanup: Patient, Committer: committer, BatchSize: size})
 	s.Service = order.NewService(s.Deps)
 	return s
 }

@@ -101,7 +101,7 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 	for range crowdTaps {
 		s.services = append(s.services, order.NewService(path.OrderDeps(order.Deps{
 			Shards: shards{path.Stock, slices.Contains(off, account)}, Locker: lockerWithout(run, off, leasesLost, client),
-			Committer: committer, IDs: numbers, PayWithin: time.Hour, Cleanup: longWait,
+			Committer: committer, IDs: numbers, PaymentTimeout: time.Hour, Cleanup: longWait,
 		})))
 	}
 	return s

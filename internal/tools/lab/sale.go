@@ -46,7 +46,7 @@ func (s testSale) claim(user int64, request string) order.ReserveRequest {
 
 // left returns the number of units in all shards.
 func (s testSale) left() (sum int64) {
-	units, err := s.Left(s.b.Ctx(), s.coupon, s.shards)
+	units, err := s.Remaining(s.b.Ctx(), s.coupon, s.shards)
 	s.b.Must(err)
 	for _, n := range units {
 		sum += n
