@@ -66,7 +66,7 @@ func TestLockServers_DeploymentsWithOtherPrefixes_DoNotExcludeEachOther(t *testi
 			require.ErrorIs(t, acquire(kept, key), lock.ErrHeld, "the names of earlier versions, by lock.prefix")
 
 			const far = 1 << 60
-			require.NoError(t, depa.(lock.Raiser).Raise(t.Context(), key, far))
+			require.NoError(t, depa.(lock.FenceAdvancer).AdvanceFence(t.Context(), key, far))
 			grant, err := usual.Acquire(t.Context(), rand.Text(), "token", 30*time.Second)
 			require.NoError(t, err)
 			require.Less(t, grant.Fence, uint64(far), "a deployment lifts its own fences only")

@@ -181,8 +181,8 @@ type turn struct {
 	start  time.Time // of the call that passed it
 	inARow int       // how often it was passed since another process could take it
 
-	again   bool // a call that passes the key to the caller may still arrive
-	giveWay bool // other processes are to ask first
+	again bool // a call that passes the key to the caller may still arrive
+	yield bool // other processes are to ask first
 }
 
 func newQueue() *queue { return &queue{keys: map[string]*list.List{}} }

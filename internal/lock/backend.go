@@ -34,7 +34,7 @@ type Grant struct {
 	// Again means that the backend asked more than once, because an answer was lost. An earlier
 	// call may then arrive after the release, and the Locker undoes it.
 	Again bool
-	// Awaited means that callers of other processes wait for the key. Only a Passer sets it.
+	// Awaited means that callers of other processes wait for the key. Only a Handoffer sets it.
 	Awaited bool
 }
 
@@ -43,35 +43,35 @@ type Grant struct {
 // rejected key, or an answer that was lost, says nothing about the other keys.
 type Batcher interface {
 	// AcquireMany does what Acquire does, for each key and with one token.
-	AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []Answer
+	AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []Result
 	// RenewMany does what Renew does, for each key.
 	RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error
 	// ReleaseMany does what Release does, for each key.
 	ReleaseMany(ctx context.Context, keys []string, token string) []error
 }
 
-// Passer is a Backend that can hand a key from its holder to the next one without freeing it in
+// Handoffer is a Backend that can hand a key from its holder to the next one without freeing it in
 // between. Between two callers of one process this is one round trip instead of two.
-type Passer interface {
-	// Pass does Release of key by token and Acquire for next, for lease from now: both, or neither.
-	// It is idempotent by next. If token does not have the key, Pass returns ErrNotHeld and changes
-	// nothing. If Release must free the key instead, Pass returns errors.ErrUnsupported and has
+type Handoffer interface {
+	// Handoff does Release of key by token and Acquire for next, for lease from now: both, or neither.
+	// It is idempotent by next. If token does not have the key, Handoff returns ErrNotHeld and changes
+	// nothing. If Release must free the key instead, Handoff returns errors.ErrUnsupported and has
 	// done nothing.
-	Pass(ctx context.Context, key, token, next string, lease time.Duration) (Grant, error)
+	Handoff(ctx context.Context, key, token, next string, lease time.Duration) (Grant, error)
 }
 
-// Answer is the result of AcquireMany for one key.
-type Answer struct {
+// Result is the result of AcquireMany for one key.
+type Result struct {
 	Grant Grant
 	Err   error
 }
 
-// Raiser is a Backend whose fence counter can be raised above a fence that the database has seen. A
+// FenceAdvancer is a Backend whose fence counter can be raised above a fence that the database has seen. A
 // failover to a server that knew less makes this necessary.
-type Raiser interface {
-	// Raise makes every later grant of key have a fence larger than above. It
+type FenceAdvancer interface {
+	// AdvanceFence makes every later grant of key have a fence larger than above. It
 	// never lowers the counter.
-	Raise(ctx context.Context, key string, above uint64) error
+	AdvanceFence(ctx context.Context, key string, above uint64) error
 }
 
 // Fencer issues fences from a place that outlives the servers of a lock. It is for a Backend that
@@ -79,16 +79,16 @@ type Raiser interface {
 type Fencer interface {
 	// NextFence returns a fence that is larger than every earlier fence of the key.
 	NextFence(ctx context.Context, key string) (uint64, error)
-	// RaiseFence makes every later fence of the key larger than above. It lowers none.
-	RaiseFence(ctx context.Context, key string, above uint64) error
+	// AdvanceFence makes every later fence of the key larger than above. It lowers none.
+	AdvanceFence(ctx context.Context, key string, above uint64) error
 }
 
-// RaiseBy implements Raise for a Backend whose fences come from f. Without a Fencer the error is
+// AdvanceFenceBy implements AdvanceFence for a Backend whose fences come from f. Without a Fencer the error is
 // errors.ErrUnsupported.
-func RaiseBy(ctx context.Context, f Fencer, key string, above uint64) error {
+func AdvanceFenceBy(ctx context.Context, f Fencer, key string, above uint64) error {
 	err := errors.ErrUnsupported
 	if f != nil {
-		err = f.RaiseFence(ctx, key, above)
+		err = f.AdvanceFence(ctx, key, above)
 	}
 	if err != nil {
 		return fmt.Errorf("raise the fence of %s: %w", key, err)
@@ -113,9 +113,9 @@ type Notifier interface {
 	Subscribe(ctx context.Context, key, token string) (freed <-chan struct{}, cancel func(), err error)
 }
 
-// Queuer is a Backend that can serve the waiters of all processes in the order in
+// FairBackend is a Backend that can serve the waiters of all processes in the order in
 // which they came.
-type Queuer interface {
+type FairBackend interface {
 	// AcquireInTurn is Acquire for a caller that waits. If it is rejected, token has a place in
 	// line. The place lasts as long as token keeps asking. A free key may be denied to callers
 	// whose turn it is not. Release also gives up the place.

@@ -58,7 +58,7 @@ func (b *batch) acquire(backend Batcher) []taken {
 
 // ask makes the one call. If the caller gives up meanwhile, the cleanup begins at once, as for a
 // single key.
-func (b *batch) ask(backend Batcher) ([]Answer, time.Time) {
+func (b *batch) ask(backend Batcher) ([]Result, time.Time) {
 	start := time.Now()
 	call, cancel := context.WithDeadline(b.ctx, start.Add(b.l.callTimeout(b.lease)))
 	defer cancel()

@@ -17,10 +17,10 @@
 //	process 2   goroutine d ── asks, sleeps, is woken, asks …
 //
 // In a process the callers of one key queue in the order in which they came. Only the first of them
-// talks to the server. If the backend is a Passer, one call takes the key from a holder and gives
+// talks to the server. If the backend is a Handoffer, one call takes the key from a holder and gives
 // it to the next caller, so the next caller need not ask. If other processes wait, the holder still
 // frees the key now and then. Across processes, the caller that asks first after a release gets the
-// key, unless the backend has a line of its own (Queuer).
+// key, unless the backend has a line of its own (FairBackend).
 //
 // DoMany handles many keys at once. It acquires the free keys in one round trip and releases them
 // in another. Each key has a lease of its own.

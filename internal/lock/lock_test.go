@@ -214,7 +214,7 @@ func TestHooks_EachEvent_AreCalled(t *testing.T) {
 
 func TestAdvanceFence_BackendCannot_ReturnsUnsupported(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
-		require.ErrorIs(t, l.Raise(t.Context(), "a", 1), errors.ErrUnsupported)
+		require.ErrorIs(t, l.AdvanceFence(t.Context(), "a", 1), errors.ErrUnsupported)
 	})
 }
 

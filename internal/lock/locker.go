@@ -47,17 +47,17 @@ func New(b Backend, o Options) (*Locker, error) {
 	return l, nil
 }
 
-// Raise lifts the fence counter of key above a fence that the database has seen, so that the
+// AdvanceFence lifts the fence counter of key above a fence that the database has seen, so that the
 // database does not reject the next holder as stale. It returns errors.ErrUnsupported if the
 // backend cannot raise fences.
-func (l *Locker) Raise(ctx context.Context, key string, above uint64) error {
-	r, ok := l.backend.(Raiser)
+func (l *Locker) AdvanceFence(ctx context.Context, key string, above uint64) error {
+	r, ok := l.backend.(FenceAdvancer)
 	if !ok {
 		return fmt.Errorf("lock: raise the fence of %q: %w", key, errors.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.o.Timeout)
 	defer cancel()
-	if err := r.Raise(ctx, key, above); err != nil {
+	if err := r.AdvanceFence(ctx, key, above); err != nil {
 		return unavailable("raise the fence of", key, err)
 	}
 	return nil

@@ -26,8 +26,8 @@ type waiter struct {
 // begin waits for the key. If its turn passed the key, the waiter has the key already.
 func (w *waiter) begin(t turn) (Grant, time.Time, error) {
 	w.again = t.again
-	if t.giveWay {
-		w.giveWay()
+	if t.yield {
+		w.yield()
 	}
 	if !t.passed {
 		return w.ask()
@@ -124,7 +124,7 @@ func (l *Locker) answered(ctx context.Context, r request, token string, start ti
 }
 
 func (w *waiter) call(ctx context.Context) (Grant, error) {
-	if q, ok := w.l.backend.(Queuer); ok && w.request.wait > 0 {
+	if q, ok := w.l.backend.(FairBackend); ok && w.request.wait > 0 {
 		return q.AcquireInTurn(ctx, w.key, w.token, w.lease)
 	}
 	return w.l.backend.Acquire(ctx, w.key, w.token, w.lease)
@@ -133,7 +133,7 @@ func (w *waiter) call(ctx context.Context) (Grant, error) {
 // leave gives up, in the background, the place in line of a rejected waiter. If that fails, the
 // place runs out by itself.
 func (w *waiter) leave() {
-	if _, ok := w.l.backend.(Queuer); ok {
+	if _, ok := w.l.backend.(FairBackend); ok {
 		w.l.calls.Go(func() { _ = w.l.free(context.Background(), w.key, w.token) })
 	}
 }

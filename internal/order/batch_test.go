@@ -108,7 +108,7 @@ func TestBatch_EachMember_HasItsIndividualOutcome(t *testing.T) {
 	require.NoError(t, err)
 	release := func() { _ = holder.Release(context.WithoutCancel(t.Context())) }
 	t.Cleanup(release)
-	require.NoError(t, s.locker(t, 0).Raise(t.Context(), lock.UserKey(101), 1<<55))
+	require.NoError(t, s.locker(t, 0).AdvanceFence(t.Context(), lock.UserKey(101), 1<<55))
 
 	w := s.crowd(t, unaltered)
 	var plain []*answer

@@ -35,7 +35,7 @@ func (admitAll) DoMany(ctx context.Context, keys []string, work func(context.Con
 	return l.DoMany(ctx, keys, work, opts...)
 }
 
-func (admitAll) Raise(context.Context, string, uint64) error { return nil }
+func (admitAll) AdvanceFence(context.Context, string, uint64) error { return nil }
 
 // 200 requests of 20 users meet in every step at once. What keeps them apart then
 // is the shards' account of each buyer, the fence, the slot and the conditional

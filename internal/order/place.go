@@ -136,7 +136,7 @@ func (s *Service) locked(ctx context.Context, held attempts, work func(ctx conte
 		}
 	} else if stale, ok := errors.AsType[*StaleFenceError](held[0].Err); ok {
 		a := held[0]
-		if raised := s.locker.Raise(ctx, lock.UserKey(a.Order.UserID), stale.Seen); raised != nil {
+		if raised := s.locker.AdvanceFence(ctx, lock.UserKey(a.Order.UserID), stale.Seen); raised != nil {
 			a.Err = errors.Join(a.Err, raised)
 		} else {
 			a.Err = nil

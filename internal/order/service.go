@@ -22,8 +22,8 @@ type Locker interface {
 	Do(ctx context.Context, key string, work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option) error
 	// DoMany runs work once, inside the locks of those of keys that are free.
 	DoMany(ctx context.Context, keys []string, work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option) []error
-	// Raise sets the fence counter of key above a fence that the database has seen.
-	Raise(ctx context.Context, key string, above uint64) error
+	// AdvanceFence sets the fence counter of key above a fence that the database has seen.
+	AdvanceFence(ctx context.Context, key string, above uint64) error
 }
 
 // IDs makes order ids that are unique among all instances.

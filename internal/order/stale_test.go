@@ -93,7 +93,7 @@ type deafLocker struct {
 	raised int
 }
 
-func (l *deafLocker) Raise(context.Context, string, uint64) error {
+func (l *deafLocker) AdvanceFence(context.Context, string, uint64) error {
 	l.raised++
 	return l.err
 }

@@ -79,7 +79,7 @@ func TestBreakerPool_DatabaseUnavailable_FailsFast(t *testing.T) {
 			require.ErrorIs(t, s.Void(t.Context(), wish(c, 5000, 1)), order.ErrUnavailable)
 			_, err := s.NextFence(t.Context(), "k")
 			require.ErrorIs(t, err, breaker.ErrOpen)
-			require.ErrorIs(t, s.RaiseFence(t.Context(), "k", 7), breaker.ErrOpen)
+			require.ErrorIs(t, s.AdvanceFence(t.Context(), "k", 7), breaker.ErrOpen)
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)

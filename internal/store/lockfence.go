@@ -60,9 +60,9 @@ func (s *Store) nextFence(ctx context.Context, key string) (fence int64, err err
 	return done.LastInsertId() //nolint:wrapcheck // NextFence wraps it
 }
 
-// RaiseFence makes every later fence of key larger than above. The parameter above is a fence that the database has
-// recorded. RaiseFence never lowers the counter. The counter ends at 2^63 − 1.
-func (s *Store) RaiseFence(ctx context.Context, key string, above uint64) error {
+// AdvanceFence makes every later fence of key larger than above. The parameter above is a fence that the database has
+// recorded. AdvanceFence never lowers the counter. The counter ends at 2^63 − 1.
+func (s *Store) AdvanceFence(ctx context.Context, key string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("raise the fence of %q above %d: more than can be counted", key, above)
 	}

@@ -59,23 +59,23 @@ func TestLockFence_Behind_IsAdvancedNeverLowered(t *testing.T) {
 		first, err := s.NextFence(t.Context(), "user:1")
 		require.NoError(t, err)
 		for _, seen := range []uint64{first + 1<<40, 1<<53 + 1, 1<<62 + 1} {
-			require.NoError(t, s.RaiseFence(t.Context(), "user:1", seen))
-			require.NoError(t, s.RaiseFence(t.Context(), "user:1", 7))
+			require.NoError(t, s.AdvanceFence(t.Context(), "user:1", seen))
+			require.NoError(t, s.AdvanceFence(t.Context(), "user:1", 7))
 			next, err := s.NextFence(t.Context(), "user:1")
 			require.NoError(t, err)
 			require.Equal(t, seen+1, next)
 		}
-		require.NoError(t, s.RaiseFence(t.Context(), "user:2", 1<<62), "a key that was never counted")
+		require.NoError(t, s.AdvanceFence(t.Context(), "user:2", 1<<62), "a key that was never counted")
 		next, err := s.NextFence(t.Context(), "user:2")
 		require.NoError(t, err)
 		require.EqualValues(t, 1<<62+1, next)
-		require.Error(t, s.RaiseFence(t.Context(), "user:1", 1<<63))
+		require.Error(t, s.AdvanceFence(t.Context(), "user:1", 1<<63))
 	})
 }
 
 func TestLockFence_Keys_AreComparedByteByByte(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
-		require.NoError(t, s.RaiseFence(t.Context(), "a", 1<<62))
+		require.NoError(t, s.AdvanceFence(t.Context(), "a", 1<<62))
 		for _, key := range []string{"A", "a ", "ä"} {
 			next, err := s.NextFence(t.Context(), key)
 			require.NoError(t, err)

@@ -19,7 +19,7 @@ func TestPurgeLocks_UnusedKeys_AreDeletedInSteps(t *testing.T) {
 	}
 	recent, err := s.NextFence(t.Context(), "user:recent")
 	require.NoError(t, err)
-	require.NoError(t, s.RaiseFence(t.Context(), "user:raised", recent+uint64(day.Microseconds())))
+	require.NoError(t, s.AdvanceFence(t.Context(), "user:raised", recent+uint64(day.Microseconds())))
 	lease := "INSERT INTO lock_leases (name, token, counter, fence, expires_at) VALUES (?, 'x', ?, ?, UTC_TIMESTAMP(6) + INTERVAL ? DAY)"
 	raw(t, s, lease, "over", old, old, -9)
 	raw(t, s, lease, "held since long", old, old, 1)

@@ -2,7 +2,7 @@
 //
 //	seckill/lock/held/user:42            →  token; attached to the acquisition's own etcd lease
 //	seckill/lock/line/user:42/<random>   →  a waiter, in order of creation; a lease of its own
-//	seckill/lock/raised                  →  what is added to every fence, see Raise
+//	seckill/lock/raised                  →  what is added to every fence, see AdvanceFence
 //
 //	holder ◀── watches ── first in line ◀── watches ── second ◀── watches ── third …
 //
@@ -18,7 +18,7 @@
 //
 // The fence is the create revision of the key. etcd counts every write of the whole cluster. So the
 // revision grows from holder to holder, and goes on growing when keys are deleted. It goes back if
-// a cluster is restored from a snapshot. Then Raise lifts the fence, if the database has seen a
+// a cluster is restored from a snapshot. Then AdvanceFence lifts the fence, if the database has seen a
 // larger one.
 //
 // # Whole seconds

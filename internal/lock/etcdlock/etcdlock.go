@@ -32,7 +32,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Raiser and a lock.Notifier. Close it.
+// Backend is a lock.Backend, a lock.FenceAdvancer and a lock.Notifier. Close it.
 type Backend struct {
 	client *clientv3.Client
 	kv     clientv3.KV
@@ -48,9 +48,9 @@ type Backend struct {
 }
 
 var (
-	_ lock.Backend  = (*Backend)(nil)
-	_ lock.Raiser   = (*Backend)(nil)
-	_ lock.Notifier = (*Backend)(nil)
+	_ lock.Backend       = (*Backend)(nil)
+	_ lock.FenceAdvancer = (*Backend)(nil)
+	_ lock.Notifier      = (*Backend)(nil)
 )
 
 // Connect makes a Backend on the servers at endpoints, host:port or a URL each. It does not wait

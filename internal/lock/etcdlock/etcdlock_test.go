@@ -80,7 +80,7 @@ func harness(t testing.TB, addr string) locktest.Harness {
 			return int(got.Count)
 		},
 		Capabilities: locktest.Capabilities{
-			Fence: true, FenceOutlivesData: true, Raises: true, Wakes: true, WakesOne: true, TellsTaken: true,
+			Fence: true, FenceOutlivesData: true, AdvancesFence: true, Wakes: true, WakesOne: true, TellsTaken: true,
 			Steps:  true,            // look, lease, key
 			Coarse: 2 * time.Second, // the shortest lease that etcd grants
 		},

@@ -14,7 +14,7 @@ func TestLeaseRow_DialectOfMySQL84_AllStatementsAreKnown(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	rows := NewLeaseRow(pool(t, p.DSN(), 2))
-	require.NoError(t, rows.Raise(t.Context(), "key", 7))
+	require.NoError(t, rows.AdvanceFence(t.Context(), "key", 7))
 	_, err = rows.Acquire(t.Context(), "key", "a", time.Minute)
 	require.NoError(t, err)
 	_, err = rows.Acquire(t.Context(), "key", "b", time.Minute)

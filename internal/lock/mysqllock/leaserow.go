@@ -46,14 +46,14 @@ const (
 // was lost.
 const tries = 3
 
-// LeaseRow is a lock.Backend and a lock.Raiser. A lease is a row of lock_leases. LeaseRow needs no
+// LeaseRow is a lock.Backend and a lock.FenceAdvancer. A lease is a row of lock_leases. LeaseRow needs no
 // connection while a key is held, and works behind a pooler that gives every statement another
 // connection.
 type LeaseRow struct{ db *sql.DB }
 
 var (
-	_ lock.Backend = (*LeaseRow)(nil)
-	_ lock.Raiser  = (*LeaseRow)(nil)
+	_ lock.Backend       = (*LeaseRow)(nil)
+	_ lock.FenceAdvancer = (*LeaseRow)(nil)
 )
 
 // NewLeaseRow returns a LeaseRow on a pool, which Open makes. The migrations make the table. The
@@ -138,8 +138,8 @@ func (r *LeaseRow) remaining(ctx context.Context, key, token string) (time.Durat
 	return time.Duration(us) * time.Microsecond, nil
 }
 
-// Raise lifts the counter of key. The present holder keeps its fence.
-func (r *LeaseRow) Raise(ctx context.Context, key string, above uint64) error {
+// AdvanceFence lifts the counter of key. The present holder keeps its fence.
+func (r *LeaseRow) AdvanceFence(ctx context.Context, key string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return errors.New("mysqllock: raise: more than can be counted")
 	}

@@ -68,7 +68,7 @@ func leaseRowHarness(t testing.TB, dsn string) locktest.Harness {
 		Kept:   func(t testing.TB) int { return rowsOf(t, observer, "lock_leases") },
 		Purge:  func(t testing.TB) { purge(t, dsn) },
 		// No Wakes: a database sends no messages.
-		Capabilities: locktest.Capabilities{Fence: true, FenceOutlivesData: true, Raises: true, TellsTaken: true},
+		Capabilities: locktest.Capabilities{Fence: true, FenceOutlivesData: true, AdvancesFence: true, TellsTaken: true},
 	}
 }
 
@@ -149,7 +149,7 @@ func TestAdvanceFence_KeyHeld_KeepsHoldersFence(t *testing.T) {
 	b := NewLeaseRow(pool(t, migrated(t), 4))
 	first, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
 	require.NoError(t, err)
-	require.NoError(t, b.Raise(t.Context(), "user:1", 1<<60))
+	require.NoError(t, b.AdvanceFence(t.Context(), "user:1", 1<<60))
 	again, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, first, again, "a repeat is the same grant")
@@ -157,7 +157,7 @@ func TestAdvanceFence_KeyHeld_KeepsHoldersFence(t *testing.T) {
 	next, err := b.Acquire(t.Context(), "user:1", "next", time.Minute)
 	require.NoError(t, err)
 	require.EqualValues(t, 1<<60+1, next.Fence)
-	require.NoError(t, b.Raise(t.Context(), "user:2", 1<<60), "a key that nobody has had")
+	require.NoError(t, b.AdvanceFence(t.Context(), "user:2", 1<<60), "a key that nobody has had")
 	_, err = b.Acquire(t.Context(), "user:2", "token", time.Minute)
 	require.NoError(t, err, "is free all the same")
 }

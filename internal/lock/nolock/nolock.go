@@ -26,5 +26,5 @@ func (Backend) Renew(context.Context, string, string, time.Duration) error { ret
 // Release agrees.
 func (Backend) Release(context.Context, string, string) error { return nil }
 
-// Raise agrees: the clock will have passed the fence.
-func (Backend) Raise(context.Context, string, uint64) error { return nil }
+// AdvanceFence agrees: the clock will have passed the fence.
+func (Backend) AdvanceFence(context.Context, string, uint64) error { return nil }

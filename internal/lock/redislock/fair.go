@@ -31,7 +31,7 @@ var (
 	leaveScript = redis.NewScript(leaveSource + releaseSource)
 )
 
-var _ lock.Queuer = (*Backend)(nil)
+var _ lock.FairBackend = (*Backend)(nil)
 
 // AcquireInTurn is Acquire for a caller that waits and that the release must wake. In fair mode,
 // token gets a place in line, or keeps its place.

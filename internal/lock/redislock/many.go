@@ -80,8 +80,8 @@ type batched struct {
 
 // AcquireMany does what Acquire does, for each key. If the answer of a script was lost, it runs the
 // script once more with the same token.
-func (b *Backend) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {
-	answers := make([]lock.Answer, len(keys))
+func (b *Backend) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Result {
+	answers := make([]lock.Result, len(keys))
 	b.inParts(ctx, keys, func(part []batched, err error) {
 		left, again := part, false
 		if err == nil && len(part) > 1 {
@@ -100,7 +100,7 @@ func (b *Backend) AcquireMany(ctx context.Context, keys []string, token string, 
 // acquirePlain takes the free keys of a part, and returns the keys that the script left. After an
 // error these are all keys of the part. again reports whether the script was sent more than once.
 func (b *Backend) acquirePlain(
-	ctx context.Context, part []batched, token string, lease time.Duration, answers []lock.Answer,
+	ctx context.Context, part []batched, token string, lease time.Duration, answers []lock.Result,
 ) (left []batched, again bool, err error) {
 	ask := func() ([]string, error) {
 		return b.forMany(ctx, acquireMany, part, []any{token, millis(lease)},
@@ -126,7 +126,7 @@ func (b *Backend) acquirePlain(
 	}
 	if err := b.replicated(ctx, token, given...); err != nil {
 		for _, m := range given {
-			answers[m.index] = lock.Answer{Err: err}
+			answers[m.index] = lock.Result{Err: err}
 		}
 	}
 	return left, again, nil

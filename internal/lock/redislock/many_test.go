@@ -58,7 +58,7 @@ func TestAcquireMany_CounterAheadOfClock_FencesGrow(t *testing.T) {
 	b, all := New(c, Options{}), users(2*buckets+1)
 	keys := []string{all[0], all[buckets], all[2*buckets]} // of one bucket
 	ahead := uint64(time.Now().Add(time.Hour).UnixMicro())
-	require.NoError(t, b.Raise(t.Context(), keys[0], ahead))
+	require.NoError(t, b.AdvanceFence(t.Context(), keys[0], ahead))
 	for range 2 {
 		for _, a := range b.AcquireMany(t.Context(), keys, "token", time.Minute) {
 			require.NoError(t, a.Err)
@@ -129,7 +129,7 @@ func TestAcquireMany_SlotElsewhere_MemberGoesIndividually(t *testing.T) {
 	for i, key := range keys {
 		part = append(part, batched{index: i, key: key, names: namesOf(key)})
 	}
-	answers := make([]lock.Answer, len(keys))
+	answers := make([]lock.Result, len(keys))
 	left, _, err := b.acquirePlain(t.Context(), part, "token", time.Minute, answers)
 	require.NoError(t, err)
 	require.NotEmpty(t, left)

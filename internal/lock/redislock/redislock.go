@@ -63,8 +63,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Batcher, a lock.Passer, a lock.Raiser, a lock.Notifier, a lock.Queuer and a
-// lock.Locator.
+// Backend is a lock.Backend, a lock.Batcher, a lock.Handoffer, a lock.FenceAdvancer, a lock.Notifier, a
+// lock.FairBackend and a lock.Locator.
 type Backend struct {
 	client        redis.UniversalClient
 	run           redis.Scripter
@@ -73,10 +73,10 @@ type Backend struct {
 }
 
 var (
-	_ lock.Backend  = (*Backend)(nil)
-	_ lock.Raiser   = (*Backend)(nil)
-	_ lock.Notifier = (*Backend)(nil)
-	_ lock.Locator  = (*Backend)(nil)
+	_ lock.Backend       = (*Backend)(nil)
+	_ lock.FenceAdvancer = (*Backend)(nil)
+	_ lock.Notifier      = (*Backend)(nil)
+	_ lock.Locator       = (*Backend)(nil)
 )
 
 // New returns a Backend on client, which should neither retry by itself
@@ -154,8 +154,8 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 	return owned("release", key, r, err)
 }
 
-// Raise lifts the fence counter of key's bucket. Redis counts up to 2^63−1.
-func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
+// AdvanceFence lifts the fence counter of key's bucket. Redis counts up to 2^63−1.
+func (b *Backend) AdvanceFence(ctx context.Context, key string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("redislock: raise the fence above %d: more than Redis can count", above)
 	}

@@ -167,7 +167,7 @@ func harnessOf(dial func(testing.TB, string) redis.UniversalClient, observer red
 			return len(channels)
 		},
 		Capabilities: locktest.Capabilities{
-			Fence: true, FenceOutlivesData: true, Raises: true, Wakes: true, TellsTaken: true,
+			Fence: true, FenceOutlivesData: true, AdvancesFence: true, Wakes: true, TellsTaken: true,
 		},
 	}
 }

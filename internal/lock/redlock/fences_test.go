@@ -26,7 +26,7 @@ func (c *counter) NextFence(ctx context.Context, _ string) (uint64, error) {
 	return c.last, c.err
 }
 
-func (c *counter) RaiseFence(_ context.Context, _ string, above uint64) error {
+func (c *counter) AdvanceFence(_ context.Context, _ string, above uint64) error {
 	c.last = max(c.last, above)
 	return c.err
 }
@@ -58,7 +58,7 @@ func TestFence_RepeatOrNew_IsSameOrLarger(t *testing.T) {
 		require.NoError(t, c.Del(t.Context(), usualName("user:1")).Err())
 	}
 	require.EqualValues(t, 5, fence("b", minute), "in between another may have had it")
-	require.NoError(t, b.Raise(t.Context(), "user:1", 9))
+	require.NoError(t, b.AdvanceFence(t.Context(), "user:1", 9))
 	require.NoError(t, b.Release(t.Context(), "user:1", "b"))
 	require.EqualValues(t, 10, fence("c", minute))
 }

@@ -250,5 +250,5 @@ func TestNew_InvalidNodesOrLease_IsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "not between")
 	}
 	require.Empty(t, strings.Join(values(t, clients, "user:1"), ""))
-	require.ErrorIs(t, b.Raise(t.Context(), "user:1", 1), errors.ErrUnsupported)
+	require.ErrorIs(t, b.AdvanceFence(t.Context(), "user:1", 1), errors.ErrUnsupported)
 }

@@ -49,7 +49,7 @@ type Options struct {
 	NodeTimeout time.Duration
 }
 
-// Backend is a lock.Backend, and a lock.Raiser if it has a Fencer.
+// Backend is a lock.Backend, and a lock.FenceAdvancer if it has a Fencer.
 type Backend struct {
 	nodes  []redis.Scripter
 	quorum int
@@ -61,8 +61,8 @@ type Backend struct {
 }
 
 var (
-	_ lock.Backend = (*Backend)(nil)
-	_ lock.Raiser  = (*Backend)(nil)
+	_ lock.Backend       = (*Backend)(nil)
+	_ lock.FenceAdvancer = (*Backend)(nil)
 )
 
 // New returns a Backend on independent masters; an odd number of them, and five rather
@@ -139,10 +139,10 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 	return p.owned("release", key)
 }
 
-// Raise lifts the Fencer's counter of key; without a Fencer it is
+// AdvanceFence lifts the Fencer's counter of key; without a Fencer it is
 // errors.ErrUnsupported.
-func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
-	return lock.RaiseBy(ctx, b.o.Fencer, key, above)
+func (b *Backend) AdvanceFence(ctx context.Context, key string, above uint64) error {
+	return lock.AdvanceFenceBy(ctx, b.o.Fencer, key, above)
 }
 
 // drift allows for clocks that do not run alike, and for the millisecond in which

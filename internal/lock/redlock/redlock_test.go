@@ -70,7 +70,7 @@ func TestRedLock_FiveServers_KeepsContract(t *testing.T) {
 		},
 		// No Wakes: a message from each of five nodes would be five connections per
 		// waiter, to save a part of a quarter of a second.
-		Capabilities: locktest.Capabilities{Fence: true, FenceOutlivesData: true, Raises: true, TellsTaken: true},
+		Capabilities: locktest.Capabilities{Fence: true, FenceOutlivesData: true, AdvancesFence: true, TellsTaken: true},
 	})
 }
 

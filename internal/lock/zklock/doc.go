@@ -2,7 +2,7 @@
 //
 //	/seckill/held/user:42/<token>.0000000007   the holder: of those in a folder the one with the lowest number
 //	/seckill/line/user:42/<random>.0000000003  a waiter
-//	/seckill/raised                            what is added to every fence, see Raise
+//	/seckill/raised                            what is added to every fence, see AdvanceFence
 //
 //	holder ◀── watches ── first in line ◀── watches ── second ◀── watches ── third …
 //
@@ -16,7 +16,7 @@
 //
 // The fence is the czxid of the node, the number of the transaction that created it. This number
 // grows over the whole ensemble, and also after nodes were deleted. It begins anew if an ensemble
-// loses its data. Then Raise lifts the fence, if the database has seen a larger one.
+// loses its data. Then AdvanceFence lifts the fence, if the database has seen a larger one.
 //
 // # A lease is a session
 //

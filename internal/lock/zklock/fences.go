@@ -10,11 +10,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Raise makes every later fence larger than above, by a number that is added to
+// AdvanceFence makes every later fence larger than above, by a number that is added to
 // all of them. A transaction number cannot be lifted; this can. The number is
-// never made smaller. A call that repeats an earlier acquisition across a Raise is
+// never made smaller. A call that repeats an earlier acquisition across an AdvanceFence is
 // answered with the larger fence.
-func (b *Backend) Raise(ctx context.Context, _ string, above uint64) error {
+func (b *Backend) AdvanceFence(ctx context.Context, _ string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("zklock: raise the fence above %d: more than the database can keep", above)
 	}

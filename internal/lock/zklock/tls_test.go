@@ -36,7 +36,7 @@ func TestDial_TLSAndPassword_Connects(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Acquire(t.Context(), "k", "two", time.Minute)
 	require.ErrorIs(t, err, lock.ErrHeld)
-	require.NoError(t, b.Raise(t.Context(), "k", first.Fence+10))
+	require.NoError(t, b.AdvanceFence(t.Context(), "k", first.Fence+10))
 
 	_, err = connect(Options{}).Acquire(t.Context(), "other", "three", time.Minute)
 	require.ErrorIs(t, err, zk.ErrNoAuth, "without the password")

@@ -30,7 +30,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Raiser and a lock.Notifier. Close it.
+// Backend is a lock.Backend, a lock.FenceAdvancer and a lock.Notifier. Close it.
 type Backend struct {
 	servers []string
 	o       Options
@@ -47,9 +47,9 @@ type Backend struct {
 }
 
 var (
-	_ lock.Backend  = (*Backend)(nil)
-	_ lock.Raiser   = (*Backend)(nil)
-	_ lock.Notifier = (*Backend)(nil)
+	_ lock.Backend       = (*Backend)(nil)
+	_ lock.FenceAdvancer = (*Backend)(nil)
+	_ lock.Notifier      = (*Backend)(nil)
 )
 
 // errClosed says that the Backend was closed.
@@ -168,7 +168,7 @@ func (b *Backend) acquire(ctx context.Context, s *session, key, token string, le
 	return b.grant(ctx, e, dir+"/"+name)
 }
 
-// grant reads the fence of our own node. It reads the offset after the create, so that a Raise
+// grant reads the fence of our own node. It reads the offset after the create, so that an AdvanceFence
 // before the create counts.
 func (b *Backend) grant(ctx context.Context, e *entry, path string) (lock.Grant, error) {
 	var offset uint64

@@ -106,7 +106,7 @@ func harness(t testing.TB, addr string) locktest.Harness {
 			return n
 		},
 		Capabilities: locktest.Capabilities{
-			Fence: true, FenceOutlivesData: true, Raises: true, Wakes: true, WakesOne: true, TellsTaken: true,
+			Fence: true, FenceOutlivesData: true, AdvancesFence: true, Wakes: true, WakesOne: true, TellsTaken: true,
 			Steps:  true,        // look, create, look again
 			Coarse: time.Second, // two ticks: the shortest session that the server grants
 		},

@@ -15,32 +15,32 @@ import (
 // without one of the interfaces, a run would test less than the program does, and nothing would say so.
 func (p *Points) Backend(b lock.Backend) lock.Backend {
 	f := backend{b, p}
-	raiser, raises := b.(lock.Raiser)
+	advancer, advances := b.(lock.FenceAdvancer)
 	notifier, notifies := b.(lock.Notifier)
-	queuer, queues := b.(lock.Queuer)
+	fairBackend, isFair := b.(lock.FairBackend)
 	batcher, batches := b.(lock.Batcher)
-	passer, passes := b.(lock.Passer)
-	switch [...]bool{raises, notifies, queues, batches, passes} {
+	handoffer, handsOff := b.(lock.Handoffer)
+	switch [...]bool{advances, notifies, isFair, batches, handsOff} {
 	case [...]bool{true, true, true, true, true}:
 		return struct {
 			backend
-			lock.Raiser
+			lock.FenceAdvancer
 			lock.Notifier
 			inTurn
 			many
-			onward
-		}{f, raiser, notifier, inTurn{queuer, p}, many{batcher, p}, onward{passer, p}}
+			handoff
+		}{f, advancer, notifier, inTurn{fairBackend, p}, many{batcher, p}, handoff{handoffer, p}}
 	case [...]bool{true, true, false, false, false}:
 		return struct {
 			backend
-			lock.Raiser
+			lock.FenceAdvancer
 			lock.Notifier
-		}{f, raiser, notifier}
+		}{f, advancer, notifier}
 	case [...]bool{true, false, false, false, false}:
 		return struct {
 			backend
-			lock.Raiser
-		}{f, raiser}
+			lock.FenceAdvancer
+		}{f, advancer}
 	}
 	panic(fmt.Sprintf("faults: %T implements other optional interfaces than every known backend: add its combination", b))
 }
@@ -74,29 +74,29 @@ func (b backend) Release(ctx context.Context, key, token string) error {
 }
 
 type inTurn struct {
-	lock.Queuer
+	lock.FairBackend
 	p *Points
 }
 
-// AcquireInTurn implements lock.Queuer.
+// AcquireInTurn implements lock.FairBackend.
 func (q inTurn) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (g lock.Grant, err error) {
 	err = q.p.atUser(ctx, key, "acquire", func() (err error) {
-		g, err = q.Queuer.AcquireInTurn(ctx, key, token, lease)
+		g, err = q.FairBackend.AcquireInTurn(ctx, key, token, lease)
 		return err
 	})
 	return q.p.grant(key, token, g, err)
 }
 
-type onward struct {
-	lock.Passer
+type handoff struct {
+	lock.Handoffer
 	p *Points
 }
 
-// Pass implements lock.Passer. It is the step at which its holder unlocks.
-func (o onward) Pass(ctx context.Context, key, token, next string, lease time.Duration) (g lock.Grant, err error) {
+// Handoff implements lock.Handoffer. It is the step at which its holder unlocks.
+func (o handoff) Handoff(ctx context.Context, key, token, next string, lease time.Duration) (g lock.Grant, err error) {
 	o.p.witness.releases(key, token)
 	err = o.p.atUser(ctx, key, "unlock", func() (err error) {
-		g, err = o.Passer.Pass(ctx, key, token, next, lease)
+		g, err = o.Handoffer.Handoff(ctx, key, token, next, lease)
 		return err
 	})
 	return o.p.grant(key, next, g, err)
@@ -118,12 +118,12 @@ func (p *Points) atUsers(ctx context.Context, keys []string, step string, do fun
 }
 
 // AcquireMany implements lock.Batcher. A lost answer is lost for all keys.
-func (m many) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) (answers []lock.Answer) {
+func (m many) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) (answers []lock.Result) {
 	lost := m.p.atUsers(ctx, keys, "acquire", func() {
 		answers = m.Batcher.AcquireMany(ctx, keys, token, lease)
 	})
 	if lost != nil {
-		answers = make([]lock.Answer, len(keys))
+		answers = make([]lock.Result, len(keys))
 	}
 	for i, key := range keys {
 		a := &answers[i]

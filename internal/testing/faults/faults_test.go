@@ -236,11 +236,11 @@ func TestBackend_EveryBackend_KeepsItsInterfaces(t *testing.T) {
 	} {
 		with := (&Points{}).Backend(b)
 		for name, implements := range map[string]func(any) bool{
-			"Raiser":   func(b any) bool { _, ok := b.(lock.Raiser); return ok },
-			"Notifier": func(b any) bool { _, ok := b.(lock.Notifier); return ok },
-			"Queuer":   func(b any) bool { _, ok := b.(lock.Queuer); return ok },
-			"Batcher":  func(b any) bool { _, ok := b.(lock.Batcher); return ok },
-			"Passer":   func(b any) bool { _, ok := b.(lock.Passer); return ok },
+			"FenceAdvancer": func(b any) bool { _, ok := b.(lock.FenceAdvancer); return ok },
+			"Notifier":      func(b any) bool { _, ok := b.(lock.Notifier); return ok },
+			"FairBackend":   func(b any) bool { _, ok := b.(lock.FairBackend); return ok },
+			"Batcher":       func(b any) bool { _, ok := b.(lock.Batcher); return ok },
+			"Handoffer":     func(b any) bool { _, ok := b.(lock.Handoffer); return ok },
 		} {
 			require.Equal(t, implements(b), implements(with), "%T is a %s", b, name)
 		}

@@ -15,7 +15,7 @@ import (
 // leases grants every lock, each with a fence of its own. Only user 2 has the fence of the user before it.
 type leases struct {
 	lock.Backend
-	lock.Raiser
+	lock.FenceAdvancer
 	fence uint64
 }
 

@@ -44,7 +44,7 @@ func (s suite) fair(t *testing.T) {
 	})
 
 	t.Run("17 a free key is not given to somebody whose turn it is not", func(t *testing.T) {
-		b := s.Dial(t, s.Server).(lock.Queuer)
+		b := s.Dial(t, s.Server).(lock.FairBackend)
 		for {
 			key := aKey()
 			h, began := mustAcquire(t, s.locker(t), key), time.Now()
@@ -71,7 +71,7 @@ func (s suite) fair(t *testing.T) {
 	})
 
 	t.Run("18 a waiter that died holds up the others no longer than its place lasts", func(t *testing.T) {
-		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		b, key := s.Dial(t, s.Server).(lock.FairBackend), aKey()
 		h := mustAcquire(t, s.locker(t), key)
 		for _, dead := range []string{"one", "another"} {
 			_, err := b.AcquireInTurn(t.Context(), key, dead, time.Minute)
@@ -123,7 +123,7 @@ func (s suite) fair(t *testing.T) {
 	})
 
 	t.Run("19 of waiters that died nothing is left", func(t *testing.T) {
-		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		b, key := s.Dial(t, s.Server).(lock.FairBackend), aKey()
 		h := mustAcquire(t, s.locker(t), key)
 		_, err := b.AcquireInTurn(t.Context(), key, "dead", time.Minute)
 		require.ErrorIs(t, err, lock.ErrHeld)
@@ -133,7 +133,7 @@ func (s suite) fair(t *testing.T) {
 	})
 
 	t.Run("a waiter keeps its place for as long as it asks", func(t *testing.T) {
-		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		b, key := s.Dial(t, s.Server).(lock.FairBackend), aKey()
 		h := mustAcquire(t, s.locker(t), key)
 		l, got, seen := s.locker(t, wait(time.Minute)), make(chan error, 1), make(chan struct{})
 		go func() {

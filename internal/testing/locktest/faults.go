@@ -159,9 +159,9 @@ func (s suite) faults(t *testing.T) {
 		require.NoError(t, err)
 		s.ForgetScripts(t)
 		require.NoError(t, b.Renew(t.Context(), key, "token", time.Minute))
-		if r, ok := b.(lock.Raiser); ok {
+		if r, ok := b.(lock.FenceAdvancer); ok {
 			s.ForgetScripts(t)
-			require.NoError(t, r.Raise(t.Context(), key, 1))
+			require.NoError(t, r.AdvanceFence(t.Context(), key, 1))
 		}
 		s.ForgetScripts(t)
 		require.NoError(t, b.Release(t.Context(), key, "token"))

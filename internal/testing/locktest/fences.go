@@ -24,20 +24,20 @@ func (s suite) fences(t *testing.T) {
 	})
 
 	t.Run("the counter can be lifted above a fence that the database has seen, and is never lowered", func(t *testing.T) {
-		if !s.Raises {
+		if !s.AdvancesFence {
 			return
 		}
 		l, key := s.locker(t), aKey()
 		h := mustAcquire(t, l, key)
 		require.NoError(t, h.Release(t.Context()))
 		for _, seen := range []uint64{h.Fence() + 1<<40, 1<<53 + 1, 1<<62 + 1} {
-			require.NoError(t, l.Raise(t.Context(), key, seen))
-			require.NoError(t, l.Raise(t.Context(), key, 7))
+			require.NoError(t, l.AdvanceFence(t.Context(), key, seen))
+			require.NoError(t, l.AdvanceFence(t.Context(), key, 7))
 			h := mustAcquire(t, l, key)
 			require.Greater(t, h.Fence(), seen)
 			require.NoError(t, h.Release(t.Context()))
 		}
-		require.Error(t, l.Raise(t.Context(), key, 1<<63))
+		require.Error(t, l.AdvanceFence(t.Context(), key, 1<<63))
 	})
 }
 

@@ -67,7 +67,7 @@ type Harness struct {
 type Capabilities struct {
 	Fence             bool          // grants carry a fence that grows
 	FenceOutlivesData bool          // the fence also goes on growing after Flush
-	Raises            bool          // lock.Raiser
+	AdvancesFence     bool          // lock.FenceAdvancer
 	Wakes             bool          // lock.Notifier: waiters are woken by a message
 	WakesOne          bool          // a message wakes only one of many processes
 	Steps             bool          // an acquire takes several round trips: an interrupted acquire may not have written

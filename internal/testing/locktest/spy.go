@@ -28,7 +28,7 @@ func (s *spy) Acquire(ctx context.Context, key, token string, lease time.Duratio
 }
 
 func (s *spy) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
-	q, ok := s.Backend.(lock.Queuer)
+	q, ok := s.Backend.(lock.FairBackend)
 	if !ok {
 		return s.Acquire(ctx, key, token, lease)
 	}

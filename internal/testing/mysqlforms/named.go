@@ -43,7 +43,7 @@ type NamedOptions struct {
 	Watch time.Duration
 }
 
-// Named is a lock.Backend, and a lock.Raiser if it has a Fencer: a key is a named
+// Named is a lock.Backend, and a lock.FenceAdvancer if it has a Fencer: a key is a named
 // lock of the server, GET_LOCK, which belongs to a connection.
 type Named struct {
 	pool     *sql.DB
@@ -60,8 +60,8 @@ type Named struct {
 type holder struct{ key, token string }
 
 var (
-	_ lock.Backend = (*Named)(nil)
-	_ lock.Raiser  = (*Named)(nil)
+	_ lock.Backend       = (*Named)(nil)
+	_ lock.FenceAdvancer = (*Named)(nil)
 )
 
 // NewNamed returns a Named with a pool of its own, because work that needs a
@@ -228,10 +228,10 @@ func (n *Named) hasAnother(ctx context.Context, p *pinned) bool {
 	return err == nil && other
 }
 
-// Raise lifts the Fencer's counter of key; without a Fencer it is
+// AdvanceFence lifts the Fencer's counter of key; without a Fencer it is
 // errors.ErrUnsupported.
-func (n *Named) Raise(ctx context.Context, key string, above uint64) error {
-	return lock.RaiseBy(ctx, n.o.Fencer, key, above)
+func (n *Named) AdvanceFence(ctx context.Context, key string, above uint64) error {
+	return lock.AdvanceFenceBy(ctx, n.o.Fencer, key, above)
 }
 
 // seconds rounds up: the server counts whole ones, and at least one.

@@ -39,7 +39,7 @@ func TestNamedLock_Server_KeepsContract(t *testing.T) {
 			require.NoError(t, err)
 		},
 		// No Flush and no Remaining: nothing is stored, and nothing ends by itself.
-		Capabilities: locktest.Capabilities{Fence: true, Raises: true, Session: true, Coarse: time.Second, AtOnce: 16},
+		Capabilities: locktest.Capabilities{Fence: true, AdvancesFence: true, Session: true, Coarse: time.Second, AtOnce: 16},
 	})
 }
 

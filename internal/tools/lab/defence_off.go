@@ -71,8 +71,8 @@ func lockerWithout(run *Run, off []defence, leasesLost bool, client *redis.Clien
 // noLocker admits every caller: each request of a user is at another process, so none waits in it for another.
 type noLocker struct{ *lock.Locker }
 
-// Raise does nothing: there is no counter to raise, and the clock has passed it.
-func (noLocker) Raise(context.Context, string, uint64) error { return nil }
+// AdvanceFence does nothing: there is no counter to raise, and the clock has passed it.
+func (noLocker) AdvanceFence(context.Context, string, uint64) error { return nil }
 
 // lossyLocker is a locker whose server forgets every lease, as after a failover, unnoticed by the
 // holders.

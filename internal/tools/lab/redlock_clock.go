@@ -139,8 +139,8 @@ func (c counters) NextFence(ctx context.Context, key string) (uint64, error) {
 	return uint64(n), err //nolint:gosec // it counts from 1
 }
 
-// RaiseFence raises the counter.
-func (c counters) RaiseFence(ctx context.Context, key string, above uint64) error {
+// AdvanceFence raises the counter.
+func (c counters) AdvanceFence(ctx context.Context, key string, above uint64) error {
 	_, err := c.db.ExecContext(ctx, "UPDATE counters SET fence = GREATEST(fence, ?) WHERE name = ?", above, key)
 	return err
 }

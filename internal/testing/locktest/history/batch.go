@@ -15,15 +15,15 @@ type batchingProcess struct {
 	wakingProcess
 
 	many   lock.Batcher
-	onward lock.Passer
+	onward lock.Handoffer
 }
 
-func (p batchingProcess) Pass(ctx context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
+func (p batchingProcess) Handoff(ctx context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
 	if err := p.passes(); err != nil {
 		return lock.Grant{}, err
 	}
 	call := time.Now()
-	grant, err := p.onward.Pass(ctx, key, token, next, lease)
+	grant, err := p.onward.Handoff(ctx, key, token, next, lease)
 	p.released(key, token, call, err)
 	if !errors.Is(err, lock.ErrNotHeld) && !errors.Is(err, errors.ErrUnsupported) {
 		p.acquired(key, next, lease, call, grant, err)
@@ -34,17 +34,17 @@ func (p batchingProcess) Pass(ctx context.Context, key, token, next string, leas
 	return grant, err
 }
 
-func (p batchingProcess) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {
+func (p batchingProcess) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Result {
 	call := time.Now()
 	if err := p.passes(); err != nil {
-		return slices.Repeat([]lock.Answer{{Err: err}}, len(keys))
+		return slices.Repeat([]lock.Result{{Err: err}}, len(keys))
 	}
 	answers := p.many.AcquireMany(ctx, keys, token, lease)
 	for i, a := range answers {
 		p.acquired(keys[i], token, lease, call, a.Grant, a.Err)
 	}
 	if err := p.passes(); err != nil {
-		return slices.Repeat([]lock.Answer{{Err: err}}, len(keys))
+		return slices.Repeat([]lock.Result{{Err: err}}, len(keys))
 	}
 	return answers
 }

@@ -33,7 +33,7 @@ func newProcess(backend lock.Backend, b *book, slot int) (*process, lock.Backend
 	close(p.awake)
 	n, wakes := backend.(lock.Notifier)
 	m, batches := backend.(lock.Batcher)
-	o, hands := backend.(lock.Passer)
+	o, hands := backend.(lock.Handoffer)
 	switch {
 	case wakes && batches && hands:
 		return p, batchingProcess{wakingProcess{p, n}, m, o}

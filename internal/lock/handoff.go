@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Between two callers of one process a Passer takes a key from the one and gives it to the
+// Between two callers of one process a Handoffer takes a key from the one and gives it to the
 // other in one call. It is done for the first in the queue, which goes on waiting meanwhile and
 // may give up:
 //
@@ -19,23 +19,23 @@ import (
 const (
 	// maxInARow is how often a key is passed on while another process waits for it.
 	maxInARow = 16
-	// headStart is how long a caller stays away from a key that its process has freed for
+	// handoffPause is how long a caller stays away from a key that its process has freed for
 	// others. It is enough for a message to them and their call, and is lost if they are gone.
-	headStart = 3 * time.Millisecond
+	handoffPause = 3 * time.Millisecond
 )
 
 // free takes the key from its holder: it is passed to the first in the queue of this process, or
 // freed on the server. Only then is the next in the queue let in.
 func (h *heldLease) free(ctx context.Context) error {
 	release := func() error { return h.l.backend.Release(ctx, h.key, h.token) }
-	p, ok := h.l.backend.(Passer)
+	p, ok := h.l.backend.(Handoffer)
 	to := h.l.queue.first(h.key)
 	switch {
 	case !ok || to == nil || h.isLost.Load() || h.releaseSent:
 		return h.twice(ctx, release)
 	case h.awaited && h.inARow >= maxInARow:
 		err := h.twice(ctx, release)
-		h.out.Do(func() { h.l.queue.leave(h.key, turn{giveWay: err == nil}) })
+		h.out.Do(func() { h.l.queue.leave(h.key, turn{yield: err == nil}) })
 		return err
 	case !h.l.begin(): // nothing could undo a pass to a caller that has gone
 		return h.twice(ctx, release)
@@ -45,7 +45,7 @@ func (h *heldLease) free(ctx context.Context) error {
 	calls := 0
 	err := h.twice(ctx, func() (err error) {
 		calls++
-		t.grant, err = p.Pass(ctx, h.key, h.token, to.token, to.lease)
+		t.grant, err = p.Handoff(ctx, h.key, h.token, to.token, to.lease)
 		t.passed = err == nil
 		return err
 	})
@@ -87,10 +87,10 @@ func (l *Locker) refuse(p *place, t turn) {
 	}
 }
 
-// giveWay lets the callers of other processes ask first. The wait's budget does not end it:
+// yield lets the callers of other processes ask first. The wait's budget does not end it:
 // the key may be free.
-func (w *waiter) giveWay() {
-	t := time.NewTimer(headStart)
+func (w *waiter) yield() {
+	t := time.NewTimer(handoffPause)
 	defer t.Stop()
 	select {
 	case <-t.C:

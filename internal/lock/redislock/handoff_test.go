@@ -23,22 +23,22 @@ func TestHandoff_Repeated_ReturnsSameGrantWithNextFence(t *testing.T) {
 	ctx, key := t.Context(), "user:2000001"
 	first, err := b.Acquire(ctx, key, "first", time.Minute)
 	require.NoError(t, err)
-	second, err := b.Pass(ctx, key, "first", "second", time.Minute)
+	second, err := b.Handoff(ctx, key, "first", "second", time.Minute)
 	require.NoError(t, err)
 	require.Greater(t, second.Fence, first.Fence)
 	require.False(t, second.Awaited)
-	again, err := b.Pass(ctx, key, "first", "second", time.Minute)
+	again, err := b.Handoff(ctx, key, "first", "second", time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, second, again)
 	asked, err := b.Acquire(ctx, key, "second", time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, second.Fence, asked.Fence)
 
-	_, err = b.Pass(ctx, key, "first", "third", time.Minute)
+	_, err = b.Handoff(ctx, key, "first", "third", time.Minute)
 	require.ErrorIs(t, err, lock.ErrNotHeld, "it is the second's")
 	require.ErrorIs(t, b.Release(ctx, key, "first"), lock.ErrNotHeld)
 	require.NoError(t, b.Release(ctx, key, "second"))
-	_, err = b.Pass(ctx, key, "second", "third", time.Minute)
+	_, err = b.Handoff(ctx, key, "second", "third", time.Minute)
 	require.ErrorIs(t, err, lock.ErrNotHeld, "it is free")
 	require.ErrorIs(t, b.Release(ctx, key, "third"), lock.ErrNotHeld)
 }
@@ -51,7 +51,7 @@ func TestHandoff_NextHolder_HasItsOwnLease(t *testing.T) {
 	_, err := b.Acquire(ctx, key, "first", time.Second)
 	require.NoError(t, err)
 	for range 2 { // also when it is asked for again
-		_, err = b.Pass(ctx, key, "first", "second", time.Minute)
+		_, err = b.Handoff(ctx, key, "first", "second", time.Minute)
 		require.NoError(t, err)
 		require.Greater(t, client.PTTL(ctx, namesOf(key).lock).Val(), 50*time.Second)
 		require.NoError(t, client.PExpire(ctx, namesOf(key).lock, time.Second).Err())
@@ -71,7 +71,7 @@ func TestPass_KeyPassedTwice_FinalReleaseNotifiesWaiter(t *testing.T) {
 	_, err = b.AcquireInTurn(ctx, key, "waiter", time.Minute)
 	require.ErrorIs(t, err, lock.ErrHeld)
 	for _, next := range []string{"second", "third"} {
-		grant, err := b.Pass(ctx, key, map[string]string{"second": "first", "third": "second"}[next], next, time.Minute)
+		grant, err := b.Handoff(ctx, key, map[string]string{"second": "first", "third": "second"}[next], next, time.Minute)
 		require.NoError(t, err)
 		require.True(t, grant.Awaited)
 	}
@@ -88,7 +88,7 @@ func TestHandoff_FairModeOrReplicas_IsUnsupported(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{Fair: true}, {Replicas: 1}} {
 		b := New(dialed(t, testservers.Redis(t).Addr()), o)
-		_, err := b.Pass(t.Context(), "user:2000004", "first", "second", time.Minute)
+		_, err := b.Handoff(t.Context(), "user:2000004", "first", "second", time.Minute)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
 	}
 }
@@ -101,7 +101,7 @@ func TestHandoff_ReadOnlyServer_FreesKey(t *testing.T) {
 	_, err := b.Acquire(ctx, key, "first", time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
-	_, err = b.Pass(ctx, key, "first", "second", time.Minute)
+	_, err = b.Handoff(ctx, key, "first", "second", time.Minute)
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.NoError(t, b.Release(ctx, key, "first"))
 }

@@ -13,18 +13,18 @@ import (
 )
 
 var (
-	//go:embed pass.lua
+	//go:embed handoff.lua
 	passSource string
 
 	passScript = redis.NewScript(countSource + passSource)
 )
 
-var _ lock.Passer = (*Backend)(nil)
+var _ lock.Handoffer = (*Backend)(nil)
 
-// Pass hands key from token to next. It does nothing in fair mode, where the first in the line of all
+// Handoff hands key from token to next. It does nothing in fair mode, where the first in the line of all
 // processes is next, nor with Options.Replicas, and a server that would not run the script has
 // done nothing: then it answers errors.ErrUnsupported.
-func (b *Backend) Pass(ctx context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
+func (b *Backend) Handoff(ctx context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
 	if b.o.Fair || b.o.Replicas > 0 {
 		return lock.Grant{}, errors.ErrUnsupported
 	}

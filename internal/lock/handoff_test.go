@@ -23,7 +23,7 @@ type passing struct {
 	before, after func(n int) error
 }
 
-func (p *passing) Pass(_ context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
+func (p *passing) Handoff(_ context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
 	p.passes++
 	p.next = next
 	n := p.passes
