@@ -44,7 +44,7 @@ configuration the stores are embedded in the process, with one coupon on sale.`,
 		if err != nil {
 			return startError(cmd.Context(), err, log)
 		}
-		c.Stops.Serve(s.Undone)
+		c.Stops.Serve(s.Unfinished)
 		if s.Embedded() {
 			if err := s.OpenDemoSale(cmd.Context()); err != nil {
 				return errors.Join(startError(cmd.Context(), err, log), s.Stop(context.WithoutCancel(cmd.Context())))

@@ -47,7 +47,7 @@ func (s *shop) Create(ctx context.Context, c coupon.Coupon) (coupon.Coupon, erro
 	if err := s.answer(ctx); err != nil {
 		return coupon.Coupon{}, err
 	}
-	if err := c.Check(); err != nil {
+	if err := c.Validate(); err != nil {
 		return coupon.Coupon{}, fmt.Errorf("create a coupon in the database at 10.0.0.7: %w", err)
 	}
 	s.mu.Lock()
@@ -101,7 +101,7 @@ func (s *shop) Patch(ctx context.Context, id int64, ch coupon.Change) (coupon.Co
 		if ch.End {
 			c.State = coupon.Ended
 		}
-		return c.Check()
+		return c.Validate()
 	})
 }
 

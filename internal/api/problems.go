@@ -106,7 +106,7 @@ var problems = withBodies([]problem{
 	{err: order.ErrDuplicate, code: "conflict", detail: "The request is known and its order is not to be found."},
 	{err: order.ErrVoided, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key or Purchase-Token."},
 	{err: order.ErrConflict, code: "conflict", detail: "The order's state forbids that.", trusted: true},
-	{err: coupon.ErrForeign, code: "conflict", detail: "Redis is in use by another database.", trusted: true},
+	{err: coupon.ErrOtherDeployment, code: "conflict", detail: "Redis is in use by another database.", trusted: true},
 	{err: coupon.ErrConflict, code: "conflict", detail: "The coupon's state forbids that.", trusted: true},
 	{err: ErrUnderWay, code: "conflict", detail: "One is under way already."},
 	{err: coupon.ErrEnded, code: "ended", detail: "The sale has ended."},

@@ -213,10 +213,10 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 		a.metrics.StartUnavailable(of)
 	}
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
-	a.metrics.WatchShards(a.Cache.Known, a.Stock.RemainingAll)
+	a.metrics.WatchShards(a.Cache.Cached, a.Stock.RemainingAll)
 	a.startBackground(ctx)
 	if d.Queue != nil {
-		a.metrics.WatchQueues(a.Cache.Known, a.Stock.QueuesAll)
+		a.metrics.WatchQueues(a.Cache.Cached, a.Stock.QueuesAll)
 		a.startWorkers(ctx)
 	}
 	return a, nil

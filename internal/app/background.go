@@ -19,7 +19,7 @@ import (
 // startBackground starts the background work.
 func (a *App) startBackground(ctx context.Context) {
 	a.inBackground(ctx, adjustMemoryLimit, a.Cache.Run, a.fleet.Run, a.unpaid.run, a.watchClocks, a.watchRedis, a.freeEndedSales,
-		func(ctx context.Context) { a.Stock.Listen(ctx, a.Cache.Forget) },
+		func(ctx context.Context) { a.Stock.Listen(ctx, a.Cache.Invalidate) },
 		func(ctx context.Context) {
 			a.Coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 		},
@@ -100,7 +100,7 @@ func (a *App) freeEndedSales(ctx context.Context) {
 // runDraws draws the tickets of the coupons whose time has come, until ctx ends.
 func (a *App) runDraws(ctx context.Context) {
 	a.lottery.RunDraws(ctx, lottery.Schedule{
-		Every: min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), Known: a.Cache.Known, Loaded: a.loadedCoupons, Locker: a.leases,
+		Every: min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), Known: a.Cache.Cached, Loaded: a.loadedCoupons, Locker: a.leases,
 		OnFailure: func(err error) { a.metrics.ObservePass("draw", 0, err) },
 	})
 }

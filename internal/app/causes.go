@@ -95,7 +95,7 @@ func (w *writes) note(err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err == nil || errors.Is(err, coupon.ErrForeign) {
+	if err == nil || errors.Is(err, coupon.ErrOtherDeployment) {
 		w.last, w.failed = time.Now(), nil
 		return
 	}

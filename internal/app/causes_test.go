@@ -76,7 +76,7 @@ func TestReadiness_WritesRefusedOrSilent_IsNotReady(t *testing.T) {
 
 		w.note(context.Canceled)
 		require.Error(t, w.check(false), "says nothing")
-		w.note(fmt.Errorf("%w: another", coupon.ErrForeign))
+		w.note(fmt.Errorf("%w: another", coupon.ErrOtherDeployment))
 		require.NoError(t, w.check(false), "the database has taken the write")
 	})
 }

@@ -24,10 +24,10 @@ func (a *App) takeOwnership(ctx context.Context) error {
 	for until := time.Now().Add(ownershipTimeout); ; {
 		err := a.Coupons.Heartbeat(ctx)
 		if err == nil {
-			a.onStop(func(ctx context.Context) error { _ = a.Stock.Disown(ctx, a.fleet.Name()); return nil }) // it expires anyway
+			a.onStop(func(ctx context.Context) error { _ = a.Stock.ReleaseOwnership(ctx, a.fleet.Name()); return nil }) // it expires anyway
 			return nil
 		}
-		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
+		if !errors.Is(err, coupon.ErrOtherDeployment) || time.Now().After(until) {
 			return ownershipError(err)
 		}
 		if err := rest(ctx, restoreInterval/4); err != nil {
@@ -38,7 +38,7 @@ func (a *App) takeOwnership(ctx context.Context) error {
 
 // ownershipError marks err as a usage error if only the operator can mend it.
 func ownershipError(err error) error {
-	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrInfoDenied) {
+	if errors.Is(err, coupon.ErrOtherDeployment) || errors.Is(err, stock.ErrInfoDenied) {
 		return Usage(err)
 	}
 	return err

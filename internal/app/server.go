@@ -246,8 +246,8 @@ func (s *Server) Stop(ctx context.Context) error {
 // scrapeTimeout is how long a request for metrics or a profile may go on after all else has stopped.
 const scrapeTimeout = time.Second
 
-// Undone describes for people the work that an immediate end of the process would cut off.
-func (s *Server) Undone() string {
+// Unfinished describes for people the work that an immediate end of the process would cut off.
+func (s *Server) Unfinished() string {
 	cut := fmt.Sprintf("%d requests in flight were cut off", s.api.InFlight())
 	if s.Embedded() {
 		return cut + ", and the embedded stores are gone"

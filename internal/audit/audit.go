@@ -46,7 +46,7 @@ type Repairer interface {
 
 // Reloader loads the shards from the database. *coupon.Service implements it.
 type Reloader interface {
-	// Heartbeat returns coupon.ErrForeign if another database uses Redis.
+	// Heartbeat returns coupon.ErrOtherDeployment if another database uses Redis.
 	Heartbeat(ctx context.Context) error
 	Reload(ctx context.Context, couponID int64) (coupon.Coupon, error)
 }

@@ -188,8 +188,8 @@ func TestReport_TextAndJSON_SayTheSame(t *testing.T) {
 
 // The holds in Redis are those of orders that a copy of the database does not have.
 func TestRepair_ForeignDatabase_ChangesNothing(t *testing.T) {
-	b := &busy{foreign: coupon.ErrForeign, settle: errors.New("it settles")}
+	b := &busy{foreign: coupon.ErrOtherDeployment, settle: errors.New("it settles")}
 	_, err := audit.New(b, b, b, b, 0).Repair(t.Context(), 1)
-	require.ErrorIs(t, err, coupon.ErrForeign)
+	require.ErrorIs(t, err, coupon.ErrOtherDeployment)
 	require.Zero(t, b.looks)
 }

@@ -21,10 +21,10 @@ type Cache struct {
 
 	mu      sync.RWMutex
 	entries map[int64]Coupon
-	changed counters // of the calls of Forget, so that a slow read cannot store an older state
+	changed counters // of the calls of Invalidate, so that a slow read cannot store an older state
 	unknown unknown
 	pages   map[pageKey]page
-	changes uint64 // all calls of Forget
+	changes uint64 // all calls of Invalidate
 
 	reads  singleflight.Group // by coupon
 	turns  singleflight.Group // by coupon, the callers that wait for a slot of misses
@@ -80,7 +80,7 @@ func (c *Cache) Get(ctx context.Context, id int64) (Coupon, error) {
 			if found, err := c.lookup(id); err != errMiss { //nolint:errorlint // a read has ended meanwhile
 				return found, err
 			}
-			return c.Fresh(context.WithoutCancel(ctx), id)
+			return c.Fetch(context.WithoutCancel(ctx), id)
 		})
 	}
 	return found, err
@@ -102,9 +102,9 @@ func (c *Cache) lookup(id int64) (Coupon, error) {
 	return Coupon{}, errMiss
 }
 
-// Fresh reads the coupon from the database. Concurrent callers share a read, so that many of
+// Fetch reads the coupon from the database. Concurrent callers share a read, so that many of
 // them cost one query after the other and not one query each.
-func (c *Cache) Fresh(ctx context.Context, id int64) (Coupon, error) {
+func (c *Cache) Fetch(ctx context.Context, id int64) (Coupon, error) {
 	return await(ctx, &c.reads, id, func() (Coupon, error) { return c.read(context.WithoutCancel(ctx), id) })
 }
 
@@ -160,9 +160,9 @@ func (c *Cache) put(found Coupon, seen uint64) {
 	}
 }
 
-// Forget drops the coupon, so that the next Get reads it again. A read in progress is neither
+// Invalidate drops the coupon, so that the next Get reads it again. A read in progress is neither
 // shared any more nor stored.
-func (c *Cache) Forget(id int64) {
+func (c *Cache) Invalidate(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*c.changed.of(id)++
@@ -175,8 +175,8 @@ func (c *Cache) Forget(id int64) {
 	c.changes++
 }
 
-// Known returns the coupons that the cache holds.
-func (c *Cache) Known() []Coupon {
+// Cached returns the coupons that the cache holds.
+func (c *Cache) Cached() []Coupon {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	all := make([]Coupon, 0, len(c.entries))

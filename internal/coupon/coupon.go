@@ -37,15 +37,15 @@ const (
 
 // The reasons why the server does not sell, show or change a coupon.
 var (
-	ErrNotFound   = errors.New("coupon: not found")
-	ErrNotStarted = errors.New("coupon: the sale has not started")
-	ErrEnded      = errors.New("coupon: the sale has ended")
-	ErrNotLoaded  = errors.New("coupon: its stock is not loaded")
-	ErrSoldOut    = errors.New("coupon: sold out")
-	ErrConflict   = errors.New("coupon: its state forbids that")
-	ErrInvalid    = errors.New("coupon: invalid")
-	ErrForeign    = errors.New("coupon: Redis is in use by another database: set redis.prefix, or stop the other")
-	ErrTorn       = errors.New("coupon: a shard that was loaded is lost: its epoch cannot be opened")
+	ErrNotFound        = errors.New("coupon: not found")
+	ErrNotStarted      = errors.New("coupon: the sale has not started")
+	ErrEnded           = errors.New("coupon: the sale has ended")
+	ErrNotLoaded       = errors.New("coupon: its stock is not loaded")
+	ErrSoldOut         = errors.New("coupon: sold out")
+	ErrConflict        = errors.New("coupon: its state forbids that")
+	ErrInvalid         = errors.New("coupon: invalid")
+	ErrOtherDeployment = errors.New("coupon: Redis is in use by another database: set redis.prefix, or stop the other")
+	ErrPartiallyLoaded = errors.New("coupon: a shard that was loaded is lost: its epoch cannot be opened")
 )
 
 // The bounds of a coupon's fields.
@@ -74,8 +74,8 @@ type Coupon struct {
 	Opening      bool  // Loading, and every shard has its buyers; some shards may be open
 }
 
-// Check returns one ErrInvalid that lists every field of c that is out of bounds, or nil.
-func (c Coupon) Check() error {
+// Validate returns one ErrInvalid that lists every field of c that is out of bounds, or nil.
+func (c Coupon) Validate() error {
 	var wrong []string
 	bounds := func(name string, v, low, high int64) {
 		if v < low || v > high {
@@ -103,10 +103,10 @@ func (c Coupon) Check() error {
 	return nil
 }
 
-// Admits returns nil if a buyer may ask for a unit at now. Otherwise it returns ErrNotFound, ErrNotStarted,
+// CheckPurchasable returns nil if a buyer may ask for a unit at now. Otherwise it returns ErrNotFound, ErrNotStarted,
 // ErrEnded or ErrNotLoaded. A draft is ErrNotFound, because buyers do not see it. The window includes its start
 // and excludes its end.
-func (c Coupon) Admits(now time.Time) error {
+func (c Coupon) CheckPurchasable(now time.Time) error {
 	switch {
 	case c.State == Draft:
 		return ErrNotFound

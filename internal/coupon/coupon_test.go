@@ -32,7 +32,7 @@ func TestCheckPurchasable_EachState_ReturnsItsError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := draft(1)
 			c.State = tc.state
-			require.ErrorIs(t, c.Admits(tc.at), tc.want)
+			require.ErrorIs(t, c.CheckPurchasable(tc.at), tc.want)
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestCouponCheck_EachField_EnforcesBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := draft(5)
 			tc.alter(&c)
-			err := c.Check()
+			err := c.Validate()
 			if tc.says == "" {
 				require.NoError(t, err)
 				return

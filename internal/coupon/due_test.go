@@ -46,7 +46,7 @@ func (s *idleShards) count(coupons, one int64) (all, of, least int) {
 	return all, s.checks[one], least
 }
 
-func (s *idleShards) Asked() map[int64]bool { return s.sold }
+func (s *idleShards) Requested() map[int64]bool { return s.sold }
 
 func (s *idleShards) Claim(_ context.Context, ids []int64, within time.Duration) (claimed []int64, _ error) {
 	s.mu.Lock()

@@ -39,10 +39,10 @@ func ExampleService_Publish() {
 	ctx := context.Background()
 	coupons, c, shards, closeAll := drafted(ctx)
 	defer closeAll()
-	fmt.Println(c.State, c.Admits(time.Now()))
+	fmt.Println(c.State, c.CheckPurchasable(time.Now()))
 
 	c = must(coupons.Publish(ctx, c.ID))
-	fmt.Println(c.State, c.Admits(time.Now()))
+	fmt.Println(c.State, c.CheckPurchasable(time.Now()))
 	fmt.Println("units in the shards:", must(shards.Remaining(ctx, c.ID, c.Shards)))
 	// Output:
 	// draft coupon: not found
@@ -60,7 +60,7 @@ func ExampleService_Pause() {
 	before := c.Epoch
 
 	c = must(coupons.Pause(ctx, c.ID))
-	fmt.Println(c.State, c.Admits(time.Now()))
+	fmt.Println(c.State, c.CheckPurchasable(time.Now()))
 
 	total := int64(20)
 	c = must(coupons.Patch(ctx, c.ID, coupon.Change{Total: &total}))
@@ -81,7 +81,7 @@ func ExampleService_Patch_end() {
 	c = must(coupons.Publish(ctx, c.ID))
 
 	c = must(coupons.Patch(ctx, c.ID, coupon.Change{End: true}))
-	fmt.Println(c.State, c.Admits(time.Now()))
+	fmt.Println(c.State, c.CheckPurchasable(time.Now()))
 
 	_, err := coupons.Publish(ctx, c.ID)
 	fmt.Println(err)

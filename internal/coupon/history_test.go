@@ -88,7 +88,7 @@ func TestHeartbeat_SecondDeployment_IsRefusedByName(t *testing.T) {
 	draft := second.drafted(t, 80)
 	require.Equal(t, c.ID, draft.ID)
 	_, err := second.Publish(t.Context(), draft.ID)
-	require.ErrorIs(t, err, coupon.ErrForeign)
+	require.ErrorIs(t, err, coupon.ErrOtherDeployment)
 	require.ErrorContains(t, err, "redis.prefix")
 	require.Equal(t, coupon.Draft, second.now(t, draft.ID).State)
 
@@ -104,7 +104,7 @@ func TestHeartbeat_SecondDeployment_IsRefusedByName(t *testing.T) {
 			}
 		})
 	}()
-	require.ErrorIs(t, <-told, coupon.ErrForeign)
+	require.ErrorIs(t, <-told, coupon.ErrOtherDeployment)
 	cancel()
 	<-done
 	require.NoError(t, first.buy(t.Context(), c, 1, 1))

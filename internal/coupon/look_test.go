@@ -63,7 +63,7 @@ func TestCache_ForgetMissingCoupon_FindsCreatedCoupon(t *testing.T) {
 			_, err := c.Get(t.Context(), id)
 			require.ErrorIs(t, err, coupon.ErrNotFound)
 			b.put(id, "new")
-			c.Forget(id)
+			c.Invalidate(id)
 			require.Equal(t, "new", title(t, c, id))
 		}
 	})
@@ -132,7 +132,7 @@ func TestPageCache_EachRefresh_ReadsOnce(t *testing.T) {
 		require.LessOrEqual(t, b.reads.Load()-before, int64(4))
 
 		b.put(3, "three")
-		c.Forget(3)
+		c.Invalidate(3)
 		found, err := c.List(t.Context(), 0, 20)
 		require.NoError(t, err)
 		require.Len(t, found, 3, "a change is seen at once where it is made")
@@ -146,7 +146,7 @@ func TestPageCache_ReadBeforeChange_IsNotStored(t *testing.T) {
 		asking.Go(func() { _, _ = c.List(t.Context(), 0, 20) })
 		synctest.Wait()
 		b.put(2, "two")
-		c.Forget(2)
+		c.Invalidate(2)
 		asking.Wait()
 		found, err := c.List(t.Context(), 0, 20)
 		require.NoError(t, err)

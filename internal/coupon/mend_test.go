@@ -36,7 +36,7 @@ func TestRepair_OrdersInProgress_LosesNoUnit(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					if sale.Admits(during) == nil {
+					if sale.CheckPurchasable(during) == nil {
 						_ = s.buy(t.Context(), sale, id.Add(1), 1000*buyer+i) // refused or not: the balance tells
 					}
 				}

@@ -82,7 +82,7 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 	if ch.End {
 		c.end(now)
 	}
-	return c.Check()
+	return c.Validate()
 }
 
 // setTotal changes how many units are put on sale. Shards that are open, or about to be, go on with

@@ -70,7 +70,7 @@ func (s *Service) exclusivelyAfter(
 }
 
 // Heartbeat records in both stores that they belong together: that what Redis holds was loaded
-// from this database in its present state. ErrForeign if Redis is in use by another
+// from this database in its present state. ErrOtherDeployment if Redis is in use by another
 // database; nothing may be loaded then.
 func (s *Service) Heartbeat(ctx context.Context) (err error) {
 	defer func() { s.onHeartbeat(err) }()
@@ -107,7 +107,7 @@ func (s *Service) recentHeartbeat(ctx context.Context) error {
 func (s *Service) load(ctx context.Context, c Coupon, then AfterLoad) (Coupon, error) {
 	if c.Loading && c.Shards > 0 && c.StateAt(s.now()) != Ended {
 		loaded, err := s.resume(ctx, c, then)
-		if !errors.Is(err, ErrTorn) {
+		if !errors.Is(err, ErrPartiallyLoaded) {
 			return loaded, err
 		}
 	}

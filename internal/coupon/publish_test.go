@@ -15,7 +15,7 @@ import (
 func TestPublish_Draft_LoadsStockAndOpensSale(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 10)
-		require.ErrorIs(t, c.Admits(during), coupon.ErrNotFound)
+		require.ErrorIs(t, c.CheckPurchasable(during), coupon.ErrNotFound)
 		got, err := s.Publish(t.Context(), c.ID)
 		require.NoError(t, err)
 		c.State, c.Epoch, c.Shards = coupon.OnSale, 1, shards
@@ -110,7 +110,7 @@ func TestPublish_CrashBetweenSteps_AnyInstanceFinishes(t *testing.T) {
 					require.Equal(t, coupon.OnSale, after.State, "what the person wants is written down")
 					require.True(t, after.Loading)
 					require.Equal(t, before.Epoch+1, after.Epoch)
-					require.ErrorIs(t, after.Admits(during), coupon.ErrNotLoaded)
+					require.ErrorIs(t, after.CheckPurchasable(during), coupon.ErrNotLoaded)
 					if state != coupon.Draft {
 						refusal := s.buy(t.Context(), before, 1000*before.ID, 9)
 						require.True(t, errors.Is(refusal, order.ErrStaleEpoch) || errors.Is(refusal, coupon.ErrNotLoaded),
@@ -223,7 +223,7 @@ func TestOpen_EpochOfAnother_IsNotOpened(t *testing.T) {
 			}}
 		}).Publish(t.Context(), c.ID)
 		require.ErrorIs(t, err, coupon.ErrConflict)
-		require.ErrorIs(t, s.now(t, c.ID).Admits(during), coupon.ErrNotLoaded)
+		require.ErrorIs(t, s.now(t, c.ID).CheckPurchasable(during), coupon.ErrNotLoaded)
 	})
 }
 

@@ -50,7 +50,7 @@ func TestPatch_MoreUnitsOfASoldOutSale_AreBoughtInTheSameEpoch(t *testing.T) {
 			raised, err := s.Patch(t.Context(), c.ID, total(units))
 			require.NoError(t, err)
 			require.Equal(t, c.Epoch, raised.Epoch, "nothing is loaded again")
-			require.NoError(t, raised.Admits(during))
+			require.NoError(t, raised.CheckPurchasable(during))
 			require.False(t, s.stock.SoldOut(c.ID, c.Epoch), "buyers are not refused from memory")
 			require.Equal(t, units-3, s.loaded(t, c.ID))
 			require.Equal(t, int64(3), s.balanced(t, c.ID))

@@ -121,7 +121,7 @@ func (w *restorer) look(ctx context.Context, again map[int64]bool) {
 	if err != nil {
 		return
 	}
-	servers, asked := w.shards.Servers(ctx), w.shards.Asked()
+	servers, asked := w.shards.Servers(ctx), w.shards.Requested()
 	due := slices.Clone(all) // the receiver of the list reads it
 	if servers == w.servers {
 		due = w.due(ctx, all, asked, again)
@@ -309,7 +309,7 @@ func (w *restorer) report(ctx context.Context, e loadResult) {
 	if e.err != nil && e.coupon != 0 {
 		w.again[e.coupon] = true
 	}
-	if errors.Is(e.err, ErrConflict) && !errors.Is(e.err, ErrForeign) {
+	if errors.Is(e.err, ErrConflict) && !errors.Is(e.err, ErrOtherDeployment) {
 		e.err = nil
 	}
 	if e.err == nil {

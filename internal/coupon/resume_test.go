@@ -52,7 +52,7 @@ func TestLoading_Interrupted_ResumesWhereItStopped(t *testing.T) {
 		dying := &paging{Loader: s.deps.Loader, dies: 5}
 		_, err := s.with(func(p *coupon.Deps) { p.Loader = dying }).Reload(t.Context(), c.ID)
 		require.ErrorIs(t, err, errCrash)
-		require.ErrorIs(t, s.now(t, c.ID).Admits(during), coupon.ErrNotLoaded)
+		require.ErrorIs(t, s.now(t, c.ID).CheckPurchasable(during), coupon.ErrNotLoaded)
 
 		other := &paging{Loader: s.deps.Loader}
 		stop := s.watching(t, 1, func(p *coupon.Deps) { p.Loader = other })

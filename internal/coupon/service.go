@@ -36,7 +36,7 @@ type Loader interface {
 	Buyers(ctx context.Context, id, epoch, after int64) (Page, error)
 	// Heartbeat records that the database's history goes on, and returns whose it is. If the
 	// rows are older than what Redis knows, or on another server than before, it ends every
-	// epoch first. ErrForeign if another database is using this Redis.
+	// epoch first. ErrOtherDeployment if another database is using this Redis.
 	Heartbeat(ctx context.Context, known Owner) (Owner, error)
 	// Loaded lists the coupons whose stock is, or should be, in the shards: not those that at
 	// now ended more than Retention ago.
@@ -85,8 +85,8 @@ type Buyer struct {
 	Units  int
 }
 
-// Looks are the cheap checks of the shards of many coupons.
-type Looks interface {
+// ShardChecks are the cheap checks of the shards of many coupons.
+type ShardChecks interface {
 	// LoadedAll is Loaded for many coupons, in few round trips. It returns a result and an error for each. It may
 	// miss a change of the servers since the last call of Servers.
 	LoadedAll(ctx context.Context, all []Coupon) (loaded []bool, errs []error)
@@ -95,8 +95,8 @@ type Looks interface {
 	// Servers names the servers that have the shards. The name changes if one of them restarts, stops to answer or
 	// loses most of its keys, or if another takes its place.
 	Servers(ctx context.Context) string
-	// Asked returns the coupons of which this instance was asked for a unit since the last call.
-	Asked() map[int64]bool
+	// Requested returns the coupons of which this instance was asked for a unit since the last call.
+	Requested() map[int64]bool
 	// Claim returns the coupons that this instance is to look at: those that no other instance has claimed within
 	// that time.
 	Claim(ctx context.Context, ids []int64, within time.Duration) ([]int64, error)
@@ -104,7 +104,7 @@ type Looks interface {
 
 // Shards is the half of a publication that is in Redis.
 type Shards interface {
-	Looks
+	ShardChecks
 	// ShardsFor returns how many shards a coupon with that number of units needs on these servers, from 1 upwards.
 	ShardsFor(ctx context.Context, units int64) int
 	// Fill puts an epoch's stock and buyers into the shards, which stay closed. It resumes a
@@ -112,7 +112,7 @@ type Shards interface {
 	// the shards have a newer epoch.
 	Fill(ctx context.Context, l Load) error
 	// Open opens every shard that was filled; of those that are open already it
-	// changes nothing. ErrTorn if one is neither.
+	// changes nothing. ErrPartiallyLoaded if one is neither.
 	Open(ctx context.Context, l Load) error
 	// Owner returns the database of the last heartbeat, and SetOwner records a heartbeat.
 	Owner(ctx context.Context) (Owner, error)
@@ -199,12 +199,12 @@ func NewService(p Deps) *Service {
 // Create stores a new draft. It sets the state, the epoch and the units left, whatever c has.
 func (s *Service) Create(ctx context.Context, c Coupon) (Coupon, error) {
 	c.ID, c.State, c.Left, c.Epoch, c.Shards = 0, Draft, c.Total, 0, 0
-	if err := c.Check(); err != nil {
+	if err := c.Validate(); err != nil {
 		return Coupon{}, err
 	}
 	c, err := s.repo.Create(ctx, c)
 	if err == nil {
-		s.cache.Forget(c.ID) // a reader may have missed it before it was there
+		s.cache.Invalidate(c.ID) // a reader may have missed it before it was there
 	}
 	return c, err
 }
@@ -226,7 +226,7 @@ func (s *Service) List(ctx context.Context, after int64, limit int) ([]Coupon, e
 
 // Read reads a coupon as the database has it, a draft too; ErrNotFound if there is none.
 func (s *Service) Read(ctx context.Context, id int64) (Coupon, error) {
-	return s.cache.Fresh(ctx, id)
+	return s.cache.Fetch(ctx, id)
 }
 
 // ReadAll reads up to limit coupons with an id above after, by id, drafts too.
@@ -256,7 +256,7 @@ func (s *Service) Pause(ctx context.Context, id int64) (Coupon, error) {
 // changed makes a change known, here at once and to other instances by a message. Without the
 // message they learn of it at their cache's next refresh.
 func (s *Service) changed(ctx context.Context, id int64) {
-	s.cache.Forget(id)
+	s.cache.Invalidate(id)
 	if err := s.announce.AnnounceChange(context.WithoutCancel(ctx), id); err != nil {
 		s.log.WarnContext(ctx, "coupon change not announced", "coupon", id, "error", err)
 	}

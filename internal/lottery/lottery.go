@@ -128,7 +128,7 @@ type Rows interface {
 // Sales knows the coupons on sale, as this instance has last seen them.
 type Sales interface {
 	Get(ctx context.Context, couponID int64) (coupon.Coupon, error)
-	Forget(couponID int64)
+	Invalidate(couponID int64)
 }
 
 // Stock has the units that are left.

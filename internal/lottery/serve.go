@@ -388,7 +388,7 @@ func (p *pass) ask(
 		case errors.Is(err, order.ErrOverloaded):
 			return errLater
 		case errors.Is(err, order.ErrStaleEpoch):
-			p.sales.Forget(p.sale.ID)
+			p.sales.Invalidate(p.sale.ID)
 			return err
 		}
 		return err

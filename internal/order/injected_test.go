@@ -286,7 +286,7 @@ func opened(t *testing.T, x *scene, told answer) {
 		x.rest(t, 1)
 	}
 	live := int64(1)
-	x.s.in.Deps.Sales.Forget(x.c.ID)
+	x.s.in.Deps.Sales.Invalidate(x.c.ID)
 	if _, err := x.s.Place(t.Context(), wish(x.c, x.user+1, "k")); err == nil {
 		live++
 	} else {

@@ -173,7 +173,7 @@ func (s *Service) open(ctx context.Context, r Request) (coupon.Coupon, error) {
 		return coupon.Coupon{}, err
 	}
 	now := s.now()
-	if err := sale.Admits(now); err != nil {
+	if err := sale.CheckPurchasable(now); err != nil {
 		return coupon.Coupon{}, err
 	}
 	if err := r.Permit.admits(sale, now); err != nil {

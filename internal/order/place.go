@@ -24,7 +24,7 @@ func (s *Service) placeWith(ctx context.Context, r Request, answer Answerer) (Or
 	if errors.Is(err, ErrStaleEpoch) {
 		// The stock was loaded again under this request: its hold is gone with the
 		// old epoch, its transaction was refused, and it may ask once more.
-		s.sales.Forget(r.CouponID)
+		s.sales.Invalidate(r.CouponID)
 		o, err = s.placeOnce(ctx, r, answer)
 	}
 	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {

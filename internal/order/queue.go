@@ -212,7 +212,7 @@ func (s *Service) saleChanged(ctx context.Context, a *Attempt) bool {
 		return false
 	}
 	a.reread = true
-	s.sales.Forget(a.Order.CouponID)
+	s.sales.Invalidate(a.Order.CouponID)
 	fresh, err := s.sales.Get(ctx, a.Order.CouponID)
 	if err != nil {
 		a.Err = fmt.Errorf("%w: read the coupon again: %w", ErrUnavailable, err)

@@ -28,7 +28,7 @@ func listening(t *testing.T, all ...*apptest.Shop) {
 	ctx, stop := context.WithCancel(t.Context())
 	var listeners sync.WaitGroup
 	for _, s := range all {
-		listeners.Go(func() { s.Stock.Listen(ctx, s.Cache.Forget) })
+		listeners.Go(func() { s.Stock.Listen(ctx, s.Cache.Invalidate) })
 	}
 	t.Cleanup(func() { stop(); listeners.Wait() })
 	require.Eventually(t, func() bool {

@@ -75,7 +75,7 @@ func (s *Reconciler) deliverOne(ctx context.Context, r Restock) error {
 	if errors.Is(err, coupon.ErrNotLoaded) && s.hasEnded(ctx, r.CouponID) {
 		// This instance may not know that the end was moved. Then another one loads the shards, and has read the units
 		// before this one went back.
-		s.sales.Forget(r.CouponID)
+		s.sales.Invalidate(r.CouponID)
 		if s.hasEnded(ctx, r.CouponID) {
 			return nil
 		}

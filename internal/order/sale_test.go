@@ -119,9 +119,9 @@ func (o *old) Get(ctx context.Context, id int64) (coupon.Coupon, error) {
 	return o.c, nil
 }
 
-func (o *old) Forget(id int64) {
+func (o *old) Invalidate(id int64) {
 	o.forgot.Add(1)
-	o.Sales.Forget(id)
+	o.Sales.Invalidate(id)
 }
 
 // stubborn forgets nothing.

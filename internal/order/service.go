@@ -14,7 +14,7 @@ import (
 // Sales knows the coupons on sale, as this instance has last seen them.
 type Sales interface {
 	Get(ctx context.Context, couponID int64) (coupon.Coupon, error)
-	Forget(couponID int64)
+	Invalidate(couponID int64)
 }
 
 // Locker runs work inside a distributed lock. *lock.Locker implements it.

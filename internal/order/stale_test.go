@@ -147,7 +147,7 @@ type counted struct {
 	forgot atomic.Int64
 }
 
-func (c *counted) Forget(id int64) {
+func (c *counted) Invalidate(id int64) {
 	c.forgot.Add(1)
-	c.Sales.Forget(id)
+	c.Sales.Invalidate(id)
 }

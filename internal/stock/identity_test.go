@@ -103,7 +103,7 @@ func TestLoaded_AnotherDeployment_ReportsNotLoaded(t *testing.T) {
 		other := &shop{t: t, client: client, Stock: New(client, Options{RefusalTTL: longFlag}), load: s.load, limit: 1}
 		require.NoError(t, other.SetOwner(t.Context(), coupon.Owner{Deployment: "b", Server: "db1", Mark: 3}))
 		other.requireLoaded(false)
-		require.ErrorIs(t, other.Open(t.Context(), other.load), coupon.ErrTorn)
+		require.ErrorIs(t, other.Open(t.Context(), other.load), coupon.ErrPartiallyLoaded)
 		known, err = s.Owner(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, int64(3), known.Mark, "its own")

@@ -170,7 +170,7 @@ func noteSteps(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
 }
 
 // Open opens the shards, each with its share. Open shards stay as they are. If one is missing, Open
-// returns coupon.ErrTorn, even if others were opened just now: no buyer is admitted yet.
+// returns coupon.ErrPartiallyLoaded, even if others were opened just now: no buyer is admitted yet.
 func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 	steps := make([]step, l.Shards)
 	for shard := range steps {
@@ -191,7 +191,7 @@ type step struct {
 
 // load runs a script of the loading on many shards at once, and once more if a reply was lost: each
 // of these scripts may be repeated. A newer epoch is coupon.ErrConflict, and a shard that has lost
-// this one coupon.ErrTorn.
+// this one coupon.ErrPartiallyLoaded.
 func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
 	answers, err := s.runAll(ctx, sc, l, steps)
 	if err != nil && ctx.Err() == nil {
@@ -214,7 +214,7 @@ func loadError(l coupon.Load, steps []step, answers [][]string) error {
 		case "OLDER":
 			return fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
 		case "TORN":
-			return fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, coupon.ErrTorn, shard, l.CouponID)
+			return fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, coupon.ErrPartiallyLoaded, shard, l.CouponID)
 		case "BLIND":
 			return fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, ErrInfoDenied, shard, l.CouponID)
 		}

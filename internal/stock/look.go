@@ -118,8 +118,8 @@ func (s *Stock) serverOf(ctx context.Context, key string) string {
 	return ""
 }
 
-// Asked implements coupon.Shards.
-func (s *Stock) Asked() map[int64]bool {
+// Requested implements coupon.Shards.
+func (s *Stock) Requested() map[int64]bool {
 	all := map[int64]bool{}
 	s.asked.Range(func(id, _ any) bool {
 		s.asked.Delete(id)

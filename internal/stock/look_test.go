@@ -154,11 +154,11 @@ func TestClaim_TwoInstances_ShareTheCoupons(t *testing.T) {
 
 func TestAsked_AfterReserve_HasTheCouponOnce(t *testing.T) {
 	s := open(t, dial(t, backends["a server"](t)), 4, 1)
-	require.Empty(t, s.Asked())
+	require.Empty(t, s.Requested())
 	s.buy(1)
 	s.buy(2)
-	require.Equal(t, map[int64]bool{s.load.CouponID: true}, s.Asked())
-	require.Empty(t, s.Asked())
+	require.Equal(t, map[int64]bool{s.load.CouponID: true}, s.Requested())
+	require.Empty(t, s.Requested())
 }
 
 func TestOldShards_ManyCoupons_TwoRoundTripsFindTheShardsWithOldHolds(t *testing.T) {

@@ -33,9 +33,10 @@ func (s *Stock) SetOwner(ctx context.Context, o coupon.Owner) error {
 
 var disownScript = lua("disown", 2)
 
-// Disown frees this Redis for another database at once, when the instance with that name stops. If other instances go
-// on, it does nothing: another database would win the time until their next heartbeat, and close their sales.
-func (s *Stock) Disown(ctx context.Context, instance string) error {
+// ReleaseOwnership frees this Redis for another database at once, when the instance with that name stops. If other
+// instances go on, it does nothing: another database would win the time until their next heartbeat, and close their
+// sales.
+func (s *Stock) ReleaseOwnership(ctx context.Context, instance string) error {
 	keys := []string{s.prefix + ownerKey, s.prefix + instancesKey}
 	if err := disownScript.Run(ctx, s.client, keys, instance, heartbeatTTL.Milliseconds()).Err(); err != nil {
 		return fmt.Errorf("%w: disown Redis: %w", order.ErrUnavailable, err)

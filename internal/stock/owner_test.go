@@ -10,7 +10,7 @@ import (
 )
 
 // While other instances go on, an instance that stops leaves Redis to them. The last one frees it.
-func TestDisown_OthersGoOn_RedisStaysOwned(t *testing.T) {
+func TestReleaseOwnership_OthersGoOn_RedisStaysOwned(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := New(dial(t, o), Options{Prefix: t.Name() + ":"})
 		a, b := NewInstances(s, "a"), NewInstances(s, "b")
@@ -25,12 +25,12 @@ func TestDisown_OthersGoOn_RedisStaysOwned(t *testing.T) {
 			require.Equal(t, "d", owner.Deployment)
 			return owner.Alive
 		}
-		require.NoError(t, s.Disown(t.Context(), a.Name()))
+		require.NoError(t, s.ReleaseOwnership(t.Context(), a.Name()))
 		require.True(t, alive(), "b goes on")
 		peers, err := b.Heartbeat(t.Context())
 		require.NoError(t, err)
 		require.Len(t, peers, 1, "a has left the fleet")
-		require.NoError(t, s.Disown(t.Context(), b.Name()))
+		require.NoError(t, s.ReleaseOwnership(t.Context(), b.Name()))
 		require.False(t, alive(), "no instance goes on")
 	})
 }

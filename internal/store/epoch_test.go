@@ -38,7 +38,7 @@ func TestBeginEpoch_New_ClosesSaleAndReturnsTotals(t *testing.T) {
 			}
 			require.Equal(t, state, found[0].State)
 			require.True(t, found[0].Loading)
-			require.ErrorIs(t, coupon.Coupon{State: coupon.OnSale, Loading: true, EndsAt: begins.Add(1)}.Admits(begins), coupon.ErrNotLoaded)
+			require.ErrorIs(t, coupon.Coupon{State: coupon.OnSale, Loading: true, EndsAt: begins.Add(1)}.CheckPurchasable(begins), coupon.ErrNotLoaded)
 			require.Equal(t, []int{2, 6}, []int{int(found[0].Epoch), found[0].Shards})
 			require.ErrorIs(t, place(t.Context(), s, c, wish(c, base+6, base+6)), order.ErrStaleEpoch)
 		}

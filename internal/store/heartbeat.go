@@ -39,7 +39,7 @@ func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owne
 		}
 		now = coupon.Owner{Deployment: row.ID, Server: server, Mark: max(row.Mark, c.s.now().UnixMicro())}
 		if known.Alive && (known.Deployment != now.Deployment || known.Server != now.Server) {
-			return fmt.Errorf("%w: deployment %s on %s; this is %s on %s", coupon.ErrForeign,
+			return fmt.Errorf("%w: deployment %s on %s; this is %s on %s", coupon.ErrOtherDeployment,
 				known.Deployment, known.Server, now.Deployment, now.Server)
 		}
 		setBack := known.Deployment == now.Deployment && row.Mark <= known.Mark

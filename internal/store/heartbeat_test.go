@@ -99,7 +99,7 @@ func TestHeartbeat_AnotherDatabaseAtWork_IsRefused(t *testing.T) {
 			{Deployment: known.Deployment, Server: "a copy of it elsewhere", Mark: 1 << 60, Alive: true},
 		} {
 			_, err := s.Coupons().Heartbeat(t.Context(), other)
-			require.ErrorIs(t, err, coupon.ErrForeign)
+			require.ErrorIs(t, err, coupon.ErrOtherDeployment)
 			require.ErrorContains(t, err, "redis.prefix")
 			require.ErrorContains(t, err, other.Server)
 			require.Equal(t, before, s.epochs(t))

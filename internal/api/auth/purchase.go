@@ -85,7 +85,7 @@ func (o PurchaseOptions) PurchaseTokens() (*PurchaseTokens, error) {
 // fails with coupon.ErrNotFound, ErrNotStarted or ErrEnded while there is nothing to buy.
 func (p *PurchaseTokens) Issue(c coupon.Coupon, userID int64) (string, time.Time, error) {
 	now := p.o.Now()
-	if err := c.Admits(now.Add(p.o.Lead)); err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
+	if err := c.CheckPurchasable(now.Add(p.o.Lead)); err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
 		return "", time.Time{}, err
 	}
 	until := now
