@@ -101,20 +101,20 @@ func (s *Server) patchCoupon(ctx context.Context, r patchRequest) (couponJSON, e
 	return s.showCoupon(c), err
 }
 
-// couponOrder is an administrator's request to act on a coupon.
-type couponOrder struct{ id int64 }
+// adminCouponRequest is an administrator's request to act on a coupon.
+type adminCouponRequest struct{ id int64 }
 
-func (r *couponOrder) read(in *input) {
+func (r *adminCouponRequest) read(in *input) {
 	r.id = in.id()
 	in.noBody()
 }
 
-func (s *Server) publish(ctx context.Context, r couponOrder) (couponJSON, error) {
+func (s *Server) publish(ctx context.Context, r adminCouponRequest) (couponJSON, error) {
 	c, err := s.deps.Editor.Publish(ctx, r.id)
 	return s.showCoupon(c), err
 }
 
-func (s *Server) pause(ctx context.Context, r couponOrder) (couponJSON, error) {
+func (s *Server) pause(ctx context.Context, r adminCouponRequest) (couponJSON, error) {
 	c, err := s.deps.Editor.Pause(ctx, r.id)
 	return s.showCoupon(c), err
 }
@@ -123,6 +123,6 @@ func (s *Server) audit(ctx context.Context, r couponPath) (any, error) {
 	return s.deps.Auditor.Audit(ctx, r.id)
 }
 
-func (s *Server) repair(ctx context.Context, r couponOrder) (any, error) {
+func (s *Server) repair(ctx context.Context, r adminCouponRequest) (any, error) {
 	return s.deps.Auditor.Repair(ctx, r.id)
 }

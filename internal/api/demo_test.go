@@ -10,23 +10,23 @@ import (
 
 // crowd is a Rush that runs nothing.
 type crowd struct {
-	standing RushStanding
-	got      RushOrder
+	status RushStatus
+	got    RushRequest
 }
 
-func (c *crowd) Start(o RushOrder) error {
-	if c.standing.Running {
+func (c *crowd) Start(o RushRequest) error {
+	if c.status.Running {
 		return ErrUnderWay
 	}
-	c.got, c.standing = o, RushStanding{Running: true, CouponID: o.CouponID, Taps: o.Users}
+	c.got, c.status = o, RushStatus{Running: true, CouponID: o.CouponID, Taps: o.Users}
 	return nil
 }
 
 func (c *crowd) Stop() {
-	c.standing.Running, c.standing.Report = false, map[string]any{"asked": 0}
+	c.status.Running, c.status.Report = false, map[string]any{"asked": 0}
 }
 
-func (c *crowd) Standing() RushStanding { return c.standing }
+func (c *crowd) Status() RushStatus { return c.status }
 
 // theatre is a Lab with one experiment.
 type theatre struct{ played bool }
@@ -111,7 +111,7 @@ func TestRush_AdminOnly_StartsShowsStops(t *testing.T) {
 
 	rec := do(t, s, ask{method: "POST", path: path, token: chief, body: order})
 	require.Equal(t, 202, rec.Code, rec.Body.String())
-	require.Equal(t, RushOrder{CouponID: 1, Users: 500, PerS: 100, Pay: 30, Cancel: 10}, c.got)
+	require.Equal(t, RushRequest{CouponID: 1, Users: 500, PerS: 100, Pay: 30, Cancel: 10}, c.got)
 	require.Contains(t, do(t, s, ask{method: "GET", path: path, token: chief}).Body.String(), `"running":true`)
 	rec = do(t, s, ask{method: "POST", path: path, token: chief, body: order})
 	require.Equal(t, 409, rec.Code)

@@ -49,8 +49,8 @@ type Payments interface {
 	Cancel(ctx context.Context, id, userID int64) (order.Order, error)
 }
 
-// Live reads the units left in each shard. *stock.Stock implements it.
-type Live interface {
+// StockReader reads the units left in each shard. *stock.Stock implements it.
+type StockReader interface {
 	Remaining(ctx context.Context, couponID int64, shards int) ([]int64, error)
 }
 
@@ -93,7 +93,7 @@ type Deps struct {
 	Editor     Editor
 	Orders     Orders
 	Payments   Payments
-	Live       Live
+	Stock      StockReader
 	Auditor    Auditor
 	SaleStatus SaleStatus
 	Draws      Draws        // required if Orders returns Entered orders; without it nothing is drawn

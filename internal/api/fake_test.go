@@ -254,7 +254,7 @@ func newShop() *shop {
 var testSecret = []byte("a secret of more than thirty-two bytes")
 
 func (s *shop) parts() Deps {
-	return Deps{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Live: s, Auditor: s, SaleStatus: s}
+	return Deps{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Stock: s, Auditor: s, SaleStatus: s}
 }
 
 // serve returns a server over the shop. Its clock stands still unless the options have another.

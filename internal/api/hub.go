@@ -13,16 +13,16 @@ import (
 // hub polls the coupons that are watched: one poll for each coupon, however many streams watch it, from the first that
 // joins to the tick after the last has left. A client that opens and closes streams starts one poll per tick.
 type hub struct {
-	coupons Coupons
-	live    Live
-	engine  SaleStatus
-	unpaid  UnpaidOrders
-	now     func() time.Time
-	every   time.Duration
-	budget  time.Duration // of one poll
-	max     int           // streams
-	maxEach int           // streams of one address; 0 is no limit
-	taps    taps
+	coupons   Coupons
+	stock     StockReader
+	engine    SaleStatus
+	unpaid    UnpaidOrders
+	now       func() time.Time
+	every     time.Duration
+	budget    time.Duration // of one poll
+	max       int           // streams
+	maxEach   int           // streams of one address; 0 is no limit
+	purchases purchaseCounter
 
 	mu      sync.Mutex
 	feeds   map[int64]*feed
@@ -51,7 +51,7 @@ const (
 
 func newHub(p Deps, o Options) *hub {
 	return &hub{
-		coupons: p.Coupons, live: p.Live, engine: p.SaleStatus, unpaid: p.Unpaid, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		coupons: p.Coupons, stock: p.Stock, engine: p.SaleStatus, unpaid: p.Unpaid, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
 		max: o.MaxStreams, maxEach: o.MaxStreamsPerAddress, feeds: map[int64]*feed{}, from: map[string]int{},
 	}
 }
@@ -186,7 +186,7 @@ func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, e
 	var pulse LiveStats
 	ended = err == nil && c.StateAt(h.now()) == coupon.Ended
 	if err == nil && c.Shards > 0 && !ended {
-		if left, err = h.live.Remaining(ctx, id, c.Shards); err == nil {
+		if left, err = h.stock.Remaining(ctx, id, c.Shards); err == nil {
 			pulse, err = h.engine.LiveStats(ctx, c)
 			pulse.SoldOut = h.soldOut(id, left)
 		}
@@ -194,7 +194,7 @@ func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, e
 	if err != nil {
 		return trouble(id, problemOf(err).code, h.now()), false
 	}
-	return sale(c, left, pulse, h.taps.of(id), p, h.now()), ended
+	return sale(c, left, pulse, h.purchases.of(id), p, h.now()), ended
 }
 
 // soldOut returns what is known of a coupon without a unit in any shard; nil if there is one, or nothing is known.

@@ -119,7 +119,7 @@ func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 		return placed{}, err
 	}
 	o, err := s.deps.Orders.Place(ctx, r.Request)
-	s.hub.taps.answered(r.CouponID, err)
+	s.hub.purchases.answered(r.CouponID, err)
 	err = s.soldOut(r.CouponID, err)
 	switch {
 	case err == nil:

@@ -10,18 +10,18 @@ import (
 // demonstrations, on stores whose data may be lost.
 type Rush interface {
 	// Start returns when the run has begun; ErrUnderWay if another has not ended. Visitors give way to it.
-	Start(o RushOrder) error
+	Start(o RushRequest) error
 	// Stop ends the run in progress, if there is one. Its report says that it was stopped.
 	Stop()
-	// Standing returns the progress of the run, or how the last one ended.
-	Standing() RushStanding
+	// Status returns the progress of the run, or how the last one ended.
+	Status() RushStatus
 }
 
 // ErrUnderWay means that another run has not ended yet.
 var ErrUnderWay = errors.New("api: one is under way already")
 
-// RushOrder describes the buyers of a run.
-type RushOrder struct {
+// RushRequest describes the buyers of a run.
+type RushRequest struct {
 	CouponID int64
 	Users    int // distinct buyers
 	PerS     int // taps a second; 0 is as fast as possible
@@ -29,9 +29,9 @@ type RushOrder struct {
 	Cancel   int // percentage of accepted orders that are cancelled
 }
 
-// RushStanding is the progress of a run. Each tap that was sent ends in one of accepted, refused
+// RushStatus is the progress of a run. Each tap that was sent ends in one of accepted, refused
 // and failed.
-type RushStanding struct {
+type RushStatus struct {
 	Running  bool   `json:"running"`
 	Visitors bool   `json:"visitors,omitempty"` // they come until they are stopped, or another run takes their place
 	CouponID int64  `json:"coupon_id,string"`   // 0 before the first run
@@ -47,9 +47,9 @@ type RushStanding struct {
 // maxRush is the most taps that a visitor may start.
 const maxRush = 200_000
 
-type rushRequest struct{ RushOrder }
+type startRushRequest struct{ RushRequest }
 
-func (r *rushRequest) read(in *input) {
+func (r *startRushRequest) read(in *input) {
 	var users, rate, pay, cancel *int
 	in.body(fields{
 		"coupon_id": asID(&r.CouponID), "users": asNumber(&users), "per_second": asNumber(&rate),
@@ -73,7 +73,7 @@ func (r *rushRequest) read(in *input) {
 }
 
 // rushing is the response to a run that has been started.
-type rushing struct{ RushStanding }
+type rushing struct{ RushStatus }
 
 func (rushing) writeHeader(http.Header) int { return http.StatusAccepted }
 
@@ -85,18 +85,18 @@ func (s *Server) rush() (Rush, error) {
 	return s.deps.Rush, nil
 }
 
-func (s *Server) startRush(ctx context.Context, r rushRequest) (rushing, error) {
+func (s *Server) startRush(ctx context.Context, r startRushRequest) (rushing, error) {
 	rush, err := s.rush()
 	if err == nil {
 		_, err = s.deps.Coupons.Get(ctx, r.CouponID)
 	}
 	if err == nil {
-		err = rush.Start(r.RushOrder)
+		err = rush.Start(r.RushRequest)
 	}
 	if err != nil {
 		return rushing{}, err
 	}
-	return rushing{rush.Standing()}, nil
+	return rushing{rush.Status()}, nil
 }
 
 // nothing is a request without parameters.
@@ -108,19 +108,19 @@ func (*nothing) read(in *input) {
 	}
 }
 
-func (s *Server) seeRush(context.Context, nothing) (RushStanding, error) {
+func (s *Server) seeRush(context.Context, nothing) (RushStatus, error) {
 	rush, err := s.rush()
 	if err != nil {
-		return RushStanding{}, err
+		return RushStatus{}, err
 	}
-	return rush.Standing(), nil
+	return rush.Status(), nil
 }
 
-func (s *Server) stopRush(context.Context, nothing) (RushStanding, error) {
+func (s *Server) stopRush(context.Context, nothing) (RushStatus, error) {
 	rush, err := s.rush()
 	if err != nil {
-		return RushStanding{}, err
+		return RushStatus{}, err
 	}
 	rush.Stop()
-	return rush.Standing(), nil
+	return rush.Status(), nil
 }

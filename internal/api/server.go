@@ -40,7 +40,7 @@ func New(o Options, p Deps) (*Server, error) {
 	releaseMode()
 	o = o.withDefaults()
 	if o.Tokens == nil || p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil ||
-		p.Live == nil || p.Auditor == nil || p.SaleStatus == nil {
+		p.Stock == nil || p.Auditor == nil || p.SaleStatus == nil {
 		return nil, errMissingDep
 	}
 	s := &Server{

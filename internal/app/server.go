@@ -138,7 +138,7 @@ func (s *Server) openAPI(o Options, hosts []string) error {
 func (s *Server) apiDeps(o Options) api.Deps {
 	a := s.app
 	deps := api.Deps{
-		Coupons: a.Coupons, Editor: a.Coupons, Orders: ordersOf(a), Payments: a.orders, Live: a.Stock,
+		Coupons: a.Coupons, Editor: a.Coupons, Orders: ordersOf(a), Payments: a.orders, Stock: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
 		Gallery: o.Gallery,
 	}

@@ -90,24 +90,24 @@ func TestDemo_Visitors_ComeUntilStopped(t *testing.T) {
 	defer func() { require.NoError(t, s.Stop(context.Background())) }()
 	require.NoError(t, s.OpenDemoSale(t.Context()))
 	require.NoError(t, rushes.visit(1, 50))
-	standing := func(is func(api.RushStanding) bool) func() bool {
-		return func() bool { return is(rushes.Standing()) }
+	status := func(is func(api.RushStatus) bool) func() bool {
+		return func() bool { return is(rushes.Status()) }
 	}
 	const patient, often = time.Minute, 20 * time.Millisecond
-	require.Eventually(t, standing(func(at api.RushStanding) bool { return at.Visitors && at.Accepted > 3 }), patient, often)
+	require.Eventually(t, status(func(at api.RushStatus) bool { return at.Visitors && at.Accepted > 3 }), patient, often)
 
-	require.NoError(t, rushes.Start(api.RushOrder{CouponID: 1, Users: 5}))
-	require.False(t, rushes.Standing().Visitors)
-	require.Eventually(t, standing(func(at api.RushStanding) bool { return !at.Running && at.Report != nil }), patient, often)
-	at := rushes.Standing()
+	require.NoError(t, rushes.Start(api.RushRequest{CouponID: 1, Users: 5}))
+	require.False(t, rushes.Status().Visitors)
+	require.Eventually(t, status(func(at api.RushStatus) bool { return !at.Running && at.Report != nil }), patient, often)
+	at := rushes.Status()
 	require.Empty(t, at.Error)
 	require.Equal(t, 6, at.Asked, "of the rush alone: five buyers, of which one taps twice")
 
 	require.NoError(t, rushes.visit(1, 50))
 	require.NoError(t, rushes.visit(1, 50), "visitors give way to visitors")
 	rushes.Stop()
-	require.Eventually(t, standing(func(at api.RushStanding) bool { return !at.Running }), patient, often)
-	report, is := rushes.Standing().Report.(rush.Report)
+	require.Eventually(t, status(func(at api.RushStatus) bool { return !at.Running }), patient, often)
+	report, is := rushes.Status().Report.(rush.Report)
 	require.True(t, is)
 	require.True(t, report.Stopped)
 }

@@ -21,7 +21,7 @@ type Runner struct {
 	stop     context.CancelFunc // of the rush that is under way, or nil
 	visitors bool               // it goes on until it is stopped, and gives way to another
 	runs     int64
-	standing api.RushStanding
+	status   api.RushStatus
 	running  sync.WaitGroup
 }
 
@@ -36,18 +36,18 @@ const (
 )
 
 // Start starts a rush, or returns api.ErrUnderWay. Visitors give way to it.
-func (r *Runner) Start(o api.RushOrder) error { return r.start(o, false) }
+func (r *Runner) Start(o api.RushRequest) error { return r.start(o, false) }
 
 // visit lets buyers come, one crowd after the other, until they are stopped.
 func (r *Runner) visit(couponID int64, perS int) error { //nolint:unparam // of the coupon on sale
-	return r.start(api.RushOrder{CouponID: couponID, Users: manyVisitors, PerS: perS}, true)
+	return r.start(api.RushRequest{CouponID: couponID, Users: manyVisitors, PerS: perS}, true)
 }
 
 // manyVisitors are the buyers of one crowd: their tokens are signed before the first comes.
 const manyVisitors = 20_000
 
 // start starts a rush. It signs the buyers' tokens with the server's own secret.
-func (r *Runner) start(o api.RushOrder, visitors bool) error {
+func (r *Runner) start(o api.RushRequest, visitors bool) error {
 	admin, err := r.server.Token(1, auth.RoleAdmin)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (r *Runner) start(o api.RushOrder, visitors bool) error {
 	r.runs++
 	run := r.runs
 	options.OnProgress = func(s rush.Progress) { r.setProgress(run, s) }
-	r.standing = api.RushStanding{
+	r.status = api.RushStatus{
 		Running: true, Visitors: visitors, CouponID: o.CouponID, Taps: o.Users + o.Users/options.DoubleTapEvery,
 	}
 	r.running.Go(func() {
@@ -97,7 +97,7 @@ func (r *Runner) setProgress(run int64, s rush.Progress) {
 	if run != r.runs {
 		return
 	}
-	at := &r.standing
+	at := &r.status
 	at.Taps, at.Asked, at.Accepted, at.Refused, at.Failed = s.Taps, s.Asked, s.Accepted, s.Refused, s.Failed
 }
 
@@ -107,12 +107,12 @@ func (r *Runner) end(run int64, report rush.Report, err error) {
 	if run != r.runs {
 		return
 	}
-	r.stop, r.standing.Running = nil, false
+	r.stop, r.status.Running = nil, false
 	if err != nil {
-		r.standing.Error = err.Error()
+		r.status.Error = err.Error()
 		return
 	}
-	r.standing.Report = report
+	r.status.Report = report
 }
 
 // Stop sends no more buyers; requests in flight end.
@@ -124,11 +124,11 @@ func (r *Runner) Stop() {
 	}
 }
 
-// Standing returns how far the rush has come.
-func (r *Runner) Standing() api.RushStanding {
+// Status returns how far the rush has come.
+func (r *Runner) Status() api.RushStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.standing
+	return r.status
 }
 
 // Close stops the rush and returns when it has ended.

@@ -31,6 +31,6 @@ func TestPurchaseCounter_ExistingCoupon_CountsEveryAnswer(t *testing.T) {
 	_, data, _ := strings.Cut(string(event), "data: ")
 	require.NoError(t, json.Unmarshal([]byte(data), &e))
 	require.EqualValues(t, 2, e.Taps)
-	_, known := s.hub.taps.by.Load(int64(99))
+	_, known := s.hub.purchases.by.Load(int64(99))
 	require.False(t, known, "an id that was made up takes no memory")
 }
