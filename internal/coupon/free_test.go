@@ -53,8 +53,8 @@ func TestFreeShards_DayAfterEnd_FreesSale(t *testing.T) {
 	})
 }
 
-// Somebody gives a sale that the clock has ended another end, just as it is freed or
-// after that: it is loaded under a newer epoch, and sells on.
+// An administrator moves the end of a sale that the clock has ended, while its shards are freed or after that. The sale
+// is loaded under a newer epoch and sells on.
 func TestFreeShards_SaleResumed_KeepsShards(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)

@@ -35,7 +35,7 @@ func (p *paging) Buyers(ctx context.Context, id, epoch, after int64) (coupon.Pag
 	return page, err
 }
 
-// sold is a coupon that so many users have bought, whose stock is lost.
+// sold returns a coupon that the given number of users have bought. Its stock is lost.
 func (s *shop) sold(t *testing.T, users int64) coupon.Coupon {
 	t.Helper()
 	c := s.published(t, 2*users)
@@ -69,8 +69,7 @@ func TestLoading_Interrupted_ResumesWhereItStopped(t *testing.T) {
 	})
 }
 
-// What comes back while the shards are filled, and between two of them that open, is
-// counted once.
+// A unit that returns while shards are filled, or between the opening of two shards, is counted once.
 func TestLoading_ShardLostWhileFilling_IsFilledAgain(t *testing.T) {
 	for name, lost := range map[string]func(p *coupon.Deps, harm func()){
 		"before any is open": func(p *coupon.Deps, harm func()) {
@@ -98,8 +97,8 @@ func TestLoading_ShardLostWhileFilling_IsFilledAgain(t *testing.T) {
 	}
 }
 
-// What came back to an open shard is in no outbox any more: when that shard is lost
-// before its epoch was complete, only a new epoch knows of the unit.
+// A unit that returned to an open shard has left the outbox. If that shard is lost before its epoch is complete, only
+// a new epoch counts the unit.
 func TestLoading_ShardLostWhileOpening_EndsEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 12)
@@ -161,7 +160,7 @@ func (o opened) Open(ctx context.Context, l coupon.Load) error {
 	return o.Shards.Open(ctx, l)
 }
 
-// blocked are shards that fill one coupon when they are told to.
+// blocked are shards that fill one coupon only after a signal.
 type blocked struct {
 	coupon.Shards
 	id      int64
@@ -178,8 +177,8 @@ func (b blocked) Fill(ctx context.Context, l coupon.Load) error {
 	return b.Shards.Fill(ctx, l)
 }
 
-// The steps of a loading are bounded, and the loading is not: it takes as long as there
-// are buyers, and others do not wait for it.
+// Each step of a loading has a limit, and the loading has none. It lasts until all buyers are read. Other coupons do
+// not wait for it.
 func TestLoading_SlowCoupon_OthersAreLoaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		large, small := s.published(t, 10), s.published(t, 10)
@@ -230,8 +229,8 @@ func TestLoading_SecondInstance_JoinsAndOpensOnce(t *testing.T) {
 	})
 }
 
-// An instance that stood still while another came to the end has an old idea of what is
-// left: what it begins anew on a shard that was lost since, it must not open.
+// One instance stops while another finishes the loading. The stopped instance has an old count of the units. If it
+// fills a shard that was lost since, it must not open that shard.
 func TestLoading_InstanceTooLate_OpensNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 6)

@@ -66,7 +66,7 @@ func (s shop) giveUp(t *testing.T, c coupon.Coupon, user int64) {
 	require.NoError(t, s.DB.Void(t.Context(), o))
 }
 
-// The instance that goes on with the draw may be another one, which has served no ticket.
+// Another instance may go on with the draw. It has served no ticket.
 func TestDraw_WinnersAreVoid_ServesThemAgainBeforeLaterRanks(t *testing.T) {
 	for _, next := range []string{"here", "there"} {
 		t.Run(next, func(t *testing.T) {
@@ -103,7 +103,7 @@ func serveVoidAgain(t *testing.T, s shop, next string) {
 	}
 }
 
-// A user who bought before the draw can be given nothing more, and the draw passes over nobody by that.
+// A user who bought before the draw gets no second unit, and the draw skips no user because of that.
 func TestDraw_WinnerHasBoughtAlready_IsVoidAndEndsTheDraw(t *testing.T) {
 	s := open(t)
 	c := s.Sell(t, 2*shards, 1)
@@ -209,7 +209,8 @@ func (l late) UnitsLeft(ctx context.Context, couponID int64) (int64, error) {
 	return l.Draws.UnitsLeft(ctx, couponID)
 }
 
-// forgetOrders makes Redis what it was before the orders: it knows none of them, and has five more units in each shard.
+// forgetOrders sets Redis back to the time before the orders. It knows none of them, and has five more units in each
+// shard.
 func (s shop) forgetOrders(t *testing.T, c coupon.Coupon) {
 	t.Helper()
 	for shard := range shards {

@@ -28,8 +28,8 @@ type scene struct {
 
 func (x *scene) wish() order.Request { return wish(x.c, x.user, "k") }
 
-// operation is one thing that an instance does with its stores. Whatever was broken,
-// after has another instance, whose stores answer, do it again.
+// operation is one operation of an instance on its stores. After a fault, another instance with working stores runs
+// after, which repeats the operation.
 type operation struct {
 	given func(t *testing.T, x *scene)
 	do    func(ctx context.Context, x *scene, one *apptest.Shop) (order.Order, error)
@@ -112,9 +112,8 @@ var operations = map[string]operation{
 	"load what was lost": {lost, reload, opened, 15},
 }
 
-// Every call that an operation makes to Redis or to the database is broken in turn, in
-// every way in which it can be. After each, whoever asks again is told nothing else, and
-// when the background work has been done every invariant holds.
+// The test breaks each call of an operation to Redis or to the database, in every possible way. After each fault a
+// repeated request gets the same answer. After the background work every invariant holds.
 func TestOperations_AnyStoreCallFails_StateStaysConsistent(t *testing.T) {
 	for _, name := range testservers.Sample(t, 3, slices.Sorted(maps.Keys(operations))) {
 		t.Run(name, func(t *testing.T) {
@@ -131,8 +130,8 @@ func TestOperations_AnyStoreCallFails_StateStaysConsistent(t *testing.T) {
 	}
 }
 
-// broken does the operation with its n-th call failing, and says which that was: empty
-// if there are not so many.
+// broken runs the operation with a fault at its n-th call. It returns the name of the call, or "" if the operation
+// makes fewer calls.
 func (op operation) broken(t *testing.T, s *shop, one *apptest.Shop, wire *failpoint.Injector, n int, way string) (hit string) {
 	t.Helper()
 	x := &scene{s: s}
@@ -157,7 +156,7 @@ func (op operation) broken(t *testing.T, s *shop, one *apptest.Shop, wire *failp
 	return hit
 }
 
-// rest does the background work and wants so many live orders.
+// rest does the background work and requires the given number of live orders.
 func (x *scene) rest(t *testing.T, live int64) {
 	t.Helper()
 	report := x.s.settled(t, x.c, live)
@@ -165,15 +164,13 @@ func (x *scene) rest(t *testing.T, live int64) {
 	require.Equal(t, x.c.Total-live, report.Redis)
 }
 
-// fault holds an answer to saying nothing certain that is not: a store is away, or
-// the outcome is open.
+// fault requires an error that claims nothing: a store is unavailable, or the outcome is unknown.
 func fault(t *testing.T, err error) {
 	t.Helper()
 	require.True(t, errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrCommitUnknown), "%v", err)
 }
 
-// placed: the request has one order at most, the one that was told, and its owner hears
-// the same from now on.
+// placed requires at most one order of the request. It is the order of the answer, and every later answer has it.
 func placed(t *testing.T, x *scene, told answer) {
 	t.Helper()
 	again, err := x.s.Place(t.Context(), x.wish())
@@ -213,7 +210,7 @@ func placed(t *testing.T, x *scene, told answer) {
 	}
 }
 
-// kept: the one order from before is the only one, and the answer is it or the refusal.
+// kept requires that the earlier order is the only one. The answer is that order or the refusal.
 func kept(refusal error) func(*testing.T, *scene, answer) {
 	return func(t *testing.T, x *scene, told answer) {
 		t.Helper()
@@ -228,7 +225,7 @@ func kept(refusal error) func(*testing.T, *scene, answer) {
 	}
 }
 
-// moved: asking again gives the state that was asked for.
+// moved requires that a repeated request returns the requested state.
 func moved(to order.Status, live int64) func(*testing.T, *scene, answer) {
 	return func(t *testing.T, x *scene, told answer) {
 		t.Helper()
@@ -275,8 +272,8 @@ func lost(t *testing.T, x *scene) {
 	x.s.flush(t)
 }
 
-// opened: a cut-off loading leaves the sale closed or as it was, nobody gets a unit that
-// there is not, and the next publication opens it.
+// opened requires that an interrupted loading leaves the sale closed or unchanged. No user gets a unit that does not
+// exist, and the next publication opens the sale.
 func opened(t *testing.T, x *scene, told answer) {
 	t.Helper()
 	fresh, err := x.s.coupons.Read(t.Context(), x.c.ID)

@@ -67,8 +67,9 @@ func (c poisonedCommitter) Place(ctx context.Context, all []*order.Attempt) {
 	c.Committer.Place(ctx, all)
 }
 
-// A request that makes its batch panic before any has a unit panics alone, in its own goroutine, where it is
-// answered, and the others have their orders. Later all are in doubt. The instance goes on, and nothing is lost.
+// A request panics in a batch before any member has a unit. It then panics again in its own goroutine, which answers
+// it, and the other members get their orders. After a later panic all members are in doubt. The instance goes on, and
+// nothing is lost.
 func TestBatch_Panic_InstanceContinues(t *testing.T) {
 	s := open(t)
 	for step, want := range map[string]struct {
@@ -111,7 +112,7 @@ func TestQueuedBatch_Panic_FailsOnlyItsRequest(t *testing.T) {
 
 const poisoned = 12 // a user
 
-// poisonedBatch lets five users ask together, one of whom is poisoned, and returns the answers of the others.
+// poisonedBatch sends requests of five users together, and one of them is poisoned. It returns the other answers.
 func poisonedBatch(t *testing.T, w *crowd, c coupon.Coupon, key string) (told []*answer) {
 	t.Helper()
 	for _, user := range []int64{10, 11, 13, 14} {

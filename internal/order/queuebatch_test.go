@@ -21,7 +21,7 @@ func (s *shop) withQueue(name string) func(*order.Deps) {
 	return func(p *order.Deps) { p.Queue, p.QueueCapacity = s.stock.Queue(name, 0), 1000 }
 }
 
-// claimsNothing makes an instance end what it was delivered by itself: no entry is abandoned.
+// claimsNothing lets an instance finish its own deliveries: no entry is abandoned.
 func (s *shop) claimsNothing(name string) func(*order.Deps) {
 	return func(p *order.Deps) { p.Queue = s.stock.Queue(name, time.Hour) }
 }
@@ -89,8 +89,7 @@ func (p *transactionSizes) Place(ctx context.Context, all []*order.Attempt) {
 	p.Committer.Place(ctx, all)
 }
 
-// What was not answered may have been done: it is asked for once more with its key, and is the
-// same request.
+// A request without an answer may have succeeded. The client sends it again with its key, and it is the same request.
 func TestQueueBatch_ReplyLost_IsLostForAllMembers(t *testing.T) {
 	s := open(t)
 	const users = 6
@@ -118,7 +117,7 @@ func TestQueueBatch_ReplyLost_IsLostForAllMembers(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the others of its batch, an entry ends as it does alone.
+// An entry has the same outcome in any batch as individually.
 func TestQueueBatch_EachEntry_HasItsIndividualOutcome(t *testing.T) {
 	const locked, atLimit, old, ahead = 1, 2, 3, 4
 	s := open(t)
@@ -159,8 +158,8 @@ func TestQueueBatch_EachEntry_HasItsIndividualOutcome(t *testing.T) {
 	s.settled(t, c, 11)
 }
 
-// An entry leaves the queue when the database has its order, and not before: whatever fails in a
-// batch, each is delivered again until then.
+// An entry leaves the queue only after the database has its order. Until then each failure in a batch leads to another
+// delivery.
 func TestQueueBatch_Acknowledges_OnlyCommitted(t *testing.T) {
 	s := open(t)
 	const users = 6

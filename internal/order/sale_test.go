@@ -20,13 +20,13 @@ func (s *shop) draft(t *testing.T, units int64, limit int) coupon.Coupon {
 	return s.in.Draft(t, units, limit)
 }
 
-// sell puts so many units on sale, so many for each user.
+// sell puts units on sale, with a limit per user.
 func (s *shop) sell(t *testing.T, units int64, limit int) coupon.Coupon {
 	t.Helper()
 	return s.in.Sell(t, units, limit)
 }
 
-// reload is what mends a Redis that lost its data.
+// reload repairs a Redis that lost its data.
 func (s *shop) reload(t *testing.T, c coupon.Coupon) coupon.Coupon {
 	t.Helper()
 	c, err := s.coupons.Reload(t.Context(), c.ID)
@@ -78,13 +78,13 @@ func (s *shop) atRest(t *testing.T, c coupon.Coupon, live int64) audit.Report {
 	return s.in.RequireConsistent(t, c, live)
 }
 
-// settled is atRest after the background work has done what it does.
+// settled is atRest after the background work.
 func (s *shop) settled(t *testing.T, c coupon.Coupon, live int64) audit.Report {
 	t.Helper()
 	return s.in.RequireSettled(t, c, live)
 }
 
-// answer is what one request was told.
+// answer is the answer to one request.
 type answer struct {
 	order order.Order
 	err   error

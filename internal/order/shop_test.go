@@ -27,8 +27,7 @@ const (
 	soon = 10 * time.Millisecond
 )
 
-// shop is the order service on real stores. What it is made of may be decorated,
-// and then another instance made of that.
+// shop is the order service on real stores. A test may decorate its parts and make another instance of them.
 type shop struct {
 	*order.Service
 	*order.Reconciler

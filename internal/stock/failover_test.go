@@ -55,8 +55,8 @@ func (s *shop) reload() {
 	s.wants(s.load.Shards, left...)
 }
 
-// A replica that has taken the place of the master that a slot was moved to may lack what was
-// written there, though the server that the shard was loaded on runs on.
+// A slot moves to a master, and a replica takes the place of that master. The replica may lack writes, although the
+// server on which the shard was loaded still runs.
 func TestSlotMove_ReplicaPromoted_ShardIsReloaded(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	cluster := testservers.NewCluster(t)
@@ -67,7 +67,7 @@ func TestSlotMove_ReplicaPromoted_ShardIsReloaded(t *testing.T) {
 	s.reload()
 }
 
-// A server that was restarted may have lost what it had written, and a slot is moved from it.
+// A restarted server may have lost writes, and a slot is moved from it.
 func TestSlotMove_SourceRestarted_ShardIsReloaded(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	testservers.Need(t, servers.LookRedis)
@@ -89,8 +89,7 @@ func TestSlotMove_SourceRestarted_ShardIsReloaded(t *testing.T) {
 	s.reload()
 }
 
-// Who dies while a slot is half moved: whatever is lost is loaded again from the database, and what
-// is not lost sells on.
+// A server dies while a slot is half-migrated. Lost shards are loaded again from the database, and the others sell on.
 func TestFailover_DuringSlotMigration_StaysExact(t *testing.T) {
 	t.Parallel()
 	for name, which := range map[string]func(from, to, third *servers.Redis) *servers.Redis{

@@ -21,9 +21,8 @@ func groups(s *apptest.Shop, on func([]*order.Attempt, time.Time, error)) order.
 	return s.DB.Committer(store.CommitOptions{OnTransaction: on})
 }
 
-// What the lock is for: nothing of an order is written any more when its unlock begins. The data
-// stay right whatever that order is, and cannot show it; the traces do. Calls fail meanwhile, and
-// replies are lost.
+// When the unlock starts, all writes of an order have ended. The data stay right in any order of these steps, so only
+// the traces can show it. Calls fail meanwhile, and replies are lost.
 func TestTrace_Unlock_StartsAfterCommit(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
@@ -208,7 +207,7 @@ func (l lostCommits) Place(ctx context.Context, all []*order.Attempt) {
 	}
 }
 
-// silent is a database that does not answer what became of an order.
+// silent is a database that does not return the outcome of an order.
 type silent struct{ order.Database }
 
 func (silent) Void(context.Context, order.Order) error { return order.ErrUnavailable }

@@ -28,7 +28,7 @@ func behindProxy(t *testing.T, mode string) place {
 	t.Helper()
 	o := redisconn.Options{Mode: mode, Timeout: time.Second}
 	if mode == redisconn.Sentinel {
-		// One sentinel is told of a second group, whose master is the proxy.
+		// One sentinel watches a second group, whose master is the proxy.
 		group := testservers.NewSentinel(t)
 		server, err := group.Master(t.Context())
 		require.NoError(t, err)
@@ -68,8 +68,8 @@ func split(t *testing.T, addr string) (string, int) {
 	return host, n
 }
 
-// connect opens a client with a warm pool: on a cold one a command that is sent
-// again dies in the greeting of the new connection, and nobody sees it.
+// connect opens a client with a warm pool. With a cold pool, a repeated command ends unseen in the greeting of the new
+// connection.
 func connect(t *testing.T, at place) redis.UniversalClient {
 	t.Helper()
 	client := open(t, at.options)
@@ -162,8 +162,8 @@ func TestCommand_ReplyLost_RunsOnce(t *testing.T) {
 	}
 }
 
-// The pool must go on seeing that the server closed an idle connection, through
-// the connection that renames errors too, or the next command is lost on it.
+// The pool must still detect an idle connection that the server has closed, even behind the connection that renames
+// errors. Otherwise the next command is lost on it.
 func TestConnection_ClosedWhileIdle_LosesNoCommand(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{redisconn.Single, redisconn.Cluster} {

@@ -16,7 +16,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// tried is one request to buy: what came of it and how long it took.
+// tried is one request to buy, with its result and its duration.
 type tried struct {
 	status int
 	code   string
@@ -142,8 +142,8 @@ func TestRecovery_RedisLosesData_NeedsNoOperator(t *testing.T) {
 	s = s.with("SECKILL_REDIS__ADDRS=" + r.Addr()).on(migratedDSN(t))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
-	// Up to a third of its lease later than the data, the worker number is known to be lost, and
-	// until another is leased there is no id for an order.
+	// The instance detects the loss of its worker number up to a third of the lease later. Until it leases another number,
+	// orders get no id.
 	sell := func(n int) {
 		began := time.Now()
 		for n > 0 {
@@ -233,8 +233,8 @@ func TestRecovery_ClusterMasterForgetsWrites_NeedsNoOperator(t *testing.T) {
 	s.auditedTwice(t, i, b.coupon)
 }
 
-// forget stops the master's replicas, sells, and kills the master before the replicas
-// go on: what was sold meanwhile, no other server has heard of.
+// forget stops the master's replicas, sells, and kills the master before the replicas go on. No other server has the
+// units that were sold meanwhile.
 func forget(t *testing.T, b *tries, nodes []*servers.Redis, master *servers.Redis) {
 	t.Helper()
 	for range 3 {

@@ -28,7 +28,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// loaded is what loadtest/run.sh left: its exit code, what it printed, and its report.
+// loaded is the result of loadtest/run.sh: its exit code, its output and its report.
 type loaded struct {
 	code      int
 	out, page string
@@ -200,10 +200,9 @@ func everyThird(which func(*http.Request) bool, shop http.Handler, otherwise fun
 	}
 }
 
-// illAtItsSecondSale returns the address of a shop that works, behind a proxy that is ill whenever
-// the second sale is asked about. If the proxy holds connections, it does from that sale's first request on,
-// and speaks TLS: a client that speaks plain HTTP sends its request into a connection that is held, and
-// counts the hold as the server's.
+// illAtItsSecondSale returns the address of a shop that works, behind a proxy that fails every request about the second
+// sale. If the proxy holds connections, it starts with that sale's first request and speaks TLS. A client with plain
+// HTTP would send its request into a held connection, and count the hold as the server's time.
 func illAtItsSecondSale(t *testing.T, ill func(shop http.Handler) http.HandlerFunc, holds time.Duration) string {
 	t.Helper()
 	at, err := url.Parse(embeddedShop(t, unhurried...).url)

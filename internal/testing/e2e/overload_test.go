@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// jam is a sale whose buyers cannot come through: somebody holds the coupon's row.
+// jam is a sale in which no order can be placed: another session holds the coupon's row.
 type jam struct {
 	shop
 	*instance
@@ -33,8 +33,7 @@ const (
 	inQueue = 8
 )
 
-// newJam is an instance that makes four orders at once and lets eight requests wait for
-// as long as the test needs.
+// newJam starts an instance that makes four orders at once. Eight requests may wait for the whole test.
 func newJam(t *testing.T, env ...string) *jam {
 	dsn := strings.ReplaceAll(migratedDSN(t), "readTimeout=5s", "readTimeout=25s") // it must outlast the row
 	j := &jam{shop: redisShop(t, "SECKILL_RATE__PER_USER=0").on(dsn), told: map[int]int{}}
@@ -51,7 +50,7 @@ func newJam(t *testing.T, env ...string) *jam {
 	return j
 }
 
-// come lets so many buyers come, one after the other, from this user on.
+// come sends requests of many buyers, one after the other, from the given user on.
 func (j *jam) come(ctx context.Context, t *testing.T, first, many int) {
 	t.Helper()
 	for user := first; user < first+many; user++ {
@@ -79,8 +78,8 @@ func (j *jam) come(ctx context.Context, t *testing.T, first, many int) {
 	}
 }
 
-// await waits until so many orders are being made and so many requests wait. That the
-// second listener tells is a part of the test.
+// await waits until the given numbers of orders are in progress and of requests wait. It reads both at the second
+// listener, which is a part of the test.
 func (j *jam) await(t *testing.T, orders, waiting int) {
 	t.Helper()
 	want := []string{fmt.Sprintf("\nseckill_admission_orders %d\n", orders), fmt.Sprintf("\nseckill_admission_waiting %d\n", waiting)}
@@ -115,8 +114,8 @@ func (j *jam) answers(status int) int {
 	return j.told[status]
 }
 
-// While the order path is full, whoever has an order pays and cancels, whoever looks is
-// answered, one buyer more is told to come back, and the refused has taken nothing.
+// While the order path is full, buyers pay and cancel their orders, and visitors get answers. Any further buyer gets
+// 503, and the refused request takes nothing.
 func TestOverload_OrderPathFull_OnlyBuyersWait(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
@@ -189,7 +188,7 @@ func TestAdmission_MaxWaitExceeded_Returns503(t *testing.T) {
 	require.Equal(t, atWork, j.auditedTwice(t, j.instance, j.coupon).Live)
 }
 
-// Who waits when the instance is told to stop is served before it goes.
+// An instance that gets SIGTERM serves the waiting requests before it ends.
 func TestSIGTERM_ManyWait_ServesThemAll(t *testing.T) {
 	t.Parallel()
 	j := newJam(t)

@@ -143,8 +143,8 @@ func TestPage_CommitInDoubt_ShowsFinalOutcome(t *testing.T) {
 	}
 }
 
-// losesOneAnswer lets the server do what it is asked by the next request of that method
-// to such an address, and cuts the connection instead of telling so.
+// losesOneAnswer lets the server carry out the next request of that method to such an address, and cuts the connection
+// instead of sending the answer.
 func (v *tab) losesOneAnswer(method, address string) (lost *atomic.Bool) {
 	v.t.Helper()
 	lost = new(atomic.Bool)
@@ -201,8 +201,8 @@ func TestPage_BrowserOffline_ReachesLocalServer(t *testing.T) {
 	assert.NotEqual(t, v.word("offline_now"), v.text("#notice"))
 }
 
-// uplink is a visitor's way to the server, which can be taken away. A browser that is told to emulate no network
-// does not cut the streams that are open, so what they tell would end the page's belief.
+// uplink is a visitor's connection to the server, which a test can remove. A browser that emulates a missing network
+// does not cut open streams, so their events would tell the page that the network is there.
 type uplink struct {
 	url   string
 	proxy *faultnet.Proxy
@@ -217,7 +217,7 @@ func newUplink(t *testing.T, server string) *uplink {
 	return &uplink{url: "http://" + proxy.Addr(), proxy: proxy}
 }
 
-// down tells the browser that there is no network, and takes it. Whatever has been on its way by then arrives before.
+// down tells the browser that there is no network, and removes it. Bytes that were in transit arrive before.
 func (u *uplink) down(v *tab) {
 	v.t.Helper()
 	v.do(network.EmulateNetworkConditions(true, 0, -1, -1))

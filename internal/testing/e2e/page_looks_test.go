@@ -15,9 +15,8 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestPage_EveryWidth_Fits looks at every view in both languages, on a phone and a
-// desktop, light and dark: nothing is cut off, everything that can be pressed has a
-// name, and whatever is not said in the chosen language is no word of ours.
+// TestPage_EveryWidth_Fits opens every view in both languages, on a phone and a desktop, light and dark. The test fails
+// if a text is cut off, a control has no name, or a word is in the other language.
 func TestPage_EveryWidth_Fits(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
@@ -104,8 +103,7 @@ var allWidths = []look{
 	{language: "zh", tablet: true},
 }
 
-// fits holds that nothing of what is seen is cut off, without a name or in the other language, and takes
-// a picture of it.
+// fits requires that nothing on the screen is cut off, without a name or in the other language. It takes a picture.
 func (v *tab) fits(what string, l look) {
 	v.t.Helper()
 	assert.LessOrEqual(v.t, js[int](v, overhang), 0, "%s is wider than the screen", what)
@@ -117,7 +115,7 @@ func (v *tab) fits(what string, l look) {
 	v.picture(what + "-" + l.String())
 }
 
-// picture saves what is seen, if somebody wants to see it.
+// picture saves the screen if the flag asks for pictures.
 func (v *tab) picture(name string) {
 	v.t.Helper()
 	if *pictures == "" {
@@ -139,7 +137,7 @@ func (v *tab) find(field, words string) {
 // page, and its client area does not.
 const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
-// nameless lists what can be used and has no name.
+// nameless lists controls without a name.
 const nameless = `[...document.querySelectorAll("button, a, input, [role=img], [role=progressbar]")]
 	.filter((e) => e.checkVisibility() && !(e.labels?.length > 0) && !e.getAttribute("aria-label") && !e.textContent.trim()
 		&& !e.querySelector("title")).map((e) => e.outerHTML.slice(0, 120))`
@@ -148,8 +146,8 @@ const nameless = `[...document.querySelectorAll("button, a, input, [role=img], [
 const smallTargets = `[...document.querySelectorAll("button, #views a")]
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 36).map((e) => e.outerHTML.slice(0, 120))`
 
-// english lists what is said in English words: all but titles, which are the seller's, commands, which are
-// quoted, and fencing token, which is the field's word in Chinese as well.
+// english lists texts in English. It leaves out titles, which are the seller's, and quoted commands. It also leaves out
+// "fencing token", which is the field's word in Chinese as well.
 const english = `(() => {
 	const all = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {

@@ -24,8 +24,8 @@ import (
 	"example.com/seckill/internal/tools/rush"
 )
 
-// loadBalancer is a reverse proxy before a fleet that changes. It probes /readyz, and sends requests to
-// what was ready at the last probe. It repeats none.
+// loadBalancer is a reverse proxy in front of changing instances. It probes /readyz, and sends requests to the
+// instances that were ready at the last probe. It repeats no request.
 type loadBalancer struct {
 	probeEvery time.Duration
 
@@ -195,7 +195,7 @@ func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate
 	t.Logf("%s: %d orders while each instance was replaced", mode, sum.Accepted)
 }
 
-// sellUntil sends one small crowd after the other until it is told to stop.
+// sellUntil sends one small workload after the other until stop is closed.
 func sellUntil(t *testing.T, stop <-chan struct{}, addr, coupon string, rate float64) rush.Report {
 	const users = 100
 	var all []rush.Report

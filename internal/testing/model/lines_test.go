@@ -14,10 +14,10 @@ type restless struct{ *model.Sale }
 // AtRest is not asked for.
 func (restless) AtRest(model.State) bool { return true }
 
-// Two requests of one user, with every set of the four lines of defence and against
-// every kind of fault. One line is enough while nothing is lost. After that the two in
-// the database are; the lock is not, because it ends with its lease while a COMMIT may
-// still be on its way, nor is the count in the shard, because a failover forgets it.
+// The model plays two requests of one user, with every set of the four lines of defence and against every kind of
+// fault. While nothing is lost, one line is enough. After a loss, one of the two lines in the database is enough. The
+// lock is not, because its lease may end before a COMMIT arrives. The count in the shard is not, because a failover
+// forgets it.
 func TestModel_Defences_SomeCombinationsAreEnough(t *testing.T) {
 	lines := []struct {
 		bit  model.Bugs
@@ -67,8 +67,8 @@ func TestModel_Defences_SomeCombinationsAreEnough(t *testing.T) {
 	golden(t, "lines-of-defence.txt", []byte(table.String()))
 }
 
-// Nobody dies and no lease ends early: the answers to COMMIT and to the void order are
-// lost, so the lock is left to run out, and it does while the server still decides.
+// No process dies and no lease ends early. The answers to COMMIT and to the void order are lost, so the lock is left to
+// run out. It runs out while the server still decides.
 func TestModel_TwoLostAnswers_DefeatTheLockAlone(t *testing.T) {
 	m := model.Sale{
 		Units: 2, Limit: 1, Wishes: other, Without: model.Lines &^ model.LyingLock, Faults: model.Faults{Losses: 2},

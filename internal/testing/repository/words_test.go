@@ -16,9 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// givenUp are words that meant several things here, or nothing to a reader from elsewhere,
-// each with the one in its place: docs/GLOSSARY.md has them. They begin no part of an
-// exported name or of a file's name any more.
+// givenUp are words that had several meanings here, or none for other readers, each with its replacement from
+// docs/GLOSSARY.md. No part of an exported name or of a file's name may be one of them.
 var givenUp = map[string]string{
 	"settle": "reconcile", "settler": "Reconciler", "settles": "reconciles",
 	"ticket": "unresolved order", "tickets": "unresolved orders",
@@ -121,7 +120,7 @@ func TestFiles_Names_HaveNoForbiddenWord(t *testing.T) {
 				return err
 			}
 			name := strings.TrimSuffix(strings.TrimSuffix(d.Name(), filepath.Ext(d.Name())), "_test")
-			// stamp.lua puts a fence on a lock; what was given up is the stamp of a machine.
+			// stamp.lua puts a fence on a lock. The forbidden word is the stamp of a machine.
 			if word, gone := givenUp[name]; gone && d.Name() != "stamp.lua" {
 				t.Errorf("%s: a file or folder of %s", path, word)
 			}
@@ -141,13 +140,13 @@ func camel(name string) (parts []string) {
 	return append(parts, name[from:])
 }
 
-// phrases that the standard library does not use, with what it says.
+// phrases that the standard library does not use, each with its replacement.
 var phrases = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\b(says|tells|answers) (whether|if)\b`): "reports whether",
 	regexp.MustCompile(`^// \w+ is \w+\.\w+'s\.`):               "implements",
 }
 
-// firstWords are what the first line of a doc comment does not say.
+// firstWords match the first line of a doc comment that begins with a forbidden verb.
 var firstWords = regexp.MustCompile(`^// \w+ gives `)
 
 func TestComments_Phrases_AreTheStandardLibrarys(t *testing.T) {
@@ -192,8 +191,7 @@ func TestComments_BoolFunction_ReportsWhether(t *testing.T) {
 	})
 }
 
-// Programs are it: these words are of people, and "who" follows one of the people of the
-// glossary.
+// A program is "it". These words are for people, and "who" follows a person of the glossary.
 var (
 	people  = regexp.MustCompile(`\b([Nn]obody|[Ww]hoever|[Ss]omebody|[Ee]verybody|[Aa]nybody)\b`)
 	who     = regexp.MustCompile(`(?i)\bwhom?\b`)
