@@ -207,6 +207,25 @@ func TestOverdue_ManyPendingOrders_ReadsFewRows(t *testing.T) {
 	require.Less(t, reads(t, s)-before, 100)
 }
 
+// Until the server has statistics of a table that grows, MariaDB reads all orders of the coupon for a list of 256 users.
+// A draw reads such lists while the orders of its winners arrive.
+func TestEntrants_OneLargeSale_ReadsOnlyThePage(t *testing.T) {
+	const page = 256
+	s := onItsOwn(t)
+	raw(t, s, `INSERT INTO orders SELECT 1000000 + seq, 1, seq, 1, 'pending', 1, CONCAT('s', seq), 0, 1, NOW(3), NOW(3) FROM seq_1_to_20000`)
+	raw(t, s, `INSERT INTO lottery_entrants (coupon_id, user_id, id, request_id, created_at) `+
+		`SELECT 1, seq, seq, CONCAT('s', seq), NOW(3) FROM seq_1_to_20000`)
+	var users []int64
+	for i := range int64(page) {
+		users = append(users, 1+i*77)
+	}
+	before := reads(t, s)
+	tickets, err := s.Entrants(t.Context(), 1, users)
+	require.NoError(t, err)
+	require.Len(t, tickets, page)
+	require.Less(t, reads(t, s)-before, 10*page)
+}
+
 // reads is how often the server has looked into an index or gone on in one.
 func reads(t *testing.T, s *subject) (n int) {
 	t.Helper()

@@ -159,10 +159,18 @@ func (s *Store) EntrantIDs(ctx context.Context, couponID, after int64, limit int
 func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]lottery.Entrant, error) {
 	var rows []entrantRow
 	db := s.write.WithContext(ctx)
-	if err := db.Where("coupon_id = ? AND user_id IN ?", couponID, users).Find(&rows).Error; err != nil {
+	if len(users) == 0 {
+		return nil, nil
+	}
+	of := make([]any, 0, 2*len(users))
+	for _, user := range users {
+		of = append(of, couponID, user)
+	}
+	err := db.Raw(entrantByUser.selectSQL(s.dialect, "coupon_id, user_id, id, request_id, created_at", len(users)), of...).Scan(&rows).Error
+	if err != nil {
 		return nil, wrap(err, "read tickets for coupon %d", couponID)
 	}
-	tickets, err := entrantsOf(db, couponID, rows)
+	tickets, err := entrantsOf(db, s.dialect, couponID, rows)
 	all := make(map[int64]lottery.Entrant, len(tickets))
 	for _, t := range tickets {
 		all[t.Order.UserID] = t
@@ -171,16 +179,16 @@ func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (ma
 }
 
 // entrantsOf returns tickets for a coupon with what became of them.
-func entrantsOf(db *gorm.DB, couponID int64, rows []entrantRow) ([]lottery.Entrant, error) {
+func entrantsOf(db *gorm.DB, d dialect, couponID int64, rows []entrantRow) ([]lottery.Entrant, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	users := make([]int64, len(rows))
-	for i, row := range rows {
-		users[i] = row.UserID
+	buyers := make([]any, 0, 2*len(rows))
+	for _, row := range rows {
+		buyers = append(buyers, couponID, row.UserID)
 	}
 	var found []orderRow
-	err := db.Select("request_id", "user_id", "status").Where("coupon_id = ? AND user_id IN ?", couponID, users).Find(&found).Error
+	err := db.Raw(orderByBuyer.selectSQL(d, "request_id, user_id, status", len(rows)), buyers...).Scan(&found).Error
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +199,7 @@ func entrantsOf(db *gorm.DB, couponID int64, rows []entrantRow) ([]lottery.Entra
 		}
 		statuses[o.UserID][o.RequestID] = o.Status
 	}
-	taken, err := takenRequests(db, couponID, rows, statuses)
+	taken, err := takenRequests(db, d, couponID, rows, statuses)
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +213,12 @@ func entrantsOf(db *gorm.DB, couponID int64, rows []entrantRow) ([]lottery.Entra
 // takenRequests returns the users of tickets whose requests have an order of another coupon. A request that has an
 // order of this coupon is none of them.
 func takenRequests(
-	db *gorm.DB, couponID int64, rows []entrantRow, statuses map[int64]map[string]order.Status,
+	db *gorm.DB, d dialect, couponID int64, rows []entrantRow, statuses map[int64]map[string]order.Status,
 ) (map[int64]bool, error) {
-	requests, of := make([]string, 0, len(rows)), make(map[int64]string, len(rows))
+	var requests []any
 	for _, row := range rows {
 		if _, has := statuses[row.UserID][row.RequestID]; !has {
-			requests, of[row.UserID] = append(requests, row.RequestID), row.RequestID
+			requests = append(requests, row.RequestID, row.UserID)
 		}
 	}
 	taken := map[int64]bool{}
@@ -218,9 +226,9 @@ func takenRequests(
 		return taken, nil
 	}
 	var found []orderRow
-	err := db.Select("request_id", "user_id").Where("request_id IN ? AND coupon_id <> ?", requests, couponID).Find(&found).Error
+	err := db.Raw(orderByRequest.selectSQL(d, "user_id, coupon_id", len(requests)/2), requests...).Scan(&found).Error
 	for _, o := range found {
-		if of[o.UserID] == o.RequestID {
+		if o.CouponID != couponID {
 			taken[o.UserID] = true
 		}
 	}

@@ -20,7 +20,10 @@ type rowKey struct {
 var (
 	orderByID      = rowKey{table: "orders", index: "PRIMARY", columns: []string{"id", "user_id"}}
 	orderByRequest = rowKey{table: "orders", index: "orders_request", columns: []string{"request_id", "user_id"}, ascii: true}
-	returnByOrder  = rowKey{table: "stock_returns", index: "PRIMARY", columns: []string{"order_id", "user_id", "epoch"}}
+	// A buyer has as many orders of a coupon as the limit allows, and those that are not live.
+	orderByBuyer  = rowKey{table: "orders", index: "orders_slot", columns: []string{"coupon_id", "user_id"}}
+	entrantByUser = rowKey{table: "lottery_entrants", index: "PRIMARY", columns: []string{"coupon_id", "user_id"}}
+	returnByOrder = rowKey{table: "stock_returns", index: "PRIMARY", columns: []string{"order_id", "user_id", "epoch"}}
 )
 
 const fewKeys = 4

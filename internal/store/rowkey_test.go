@@ -44,7 +44,7 @@ func TestOutbox_UnitsInShards_LeaveItOnlyThen(t *testing.T) {
 // takes longer than to read them.
 func TestRowKeys_Many_AreJoinedNotListed(t *testing.T) {
 	for _, d := range []dialect{mysqlDialect, sqliteDialect} {
-		for _, k := range []rowKey{orderByID, orderByRequest, returnByOrder} {
+		for _, k := range []rowKey{orderByID, orderByRequest, orderByBuyer, entrantByUser, returnByOrder} {
 			for _, statement := range []string{
 				k.selectSQL(d, "user_id", keysPerStatement), k.deleteSQL(d, keysPerStatement), k.updateSQL(d, "shard = 1", keysPerStatement),
 			} {

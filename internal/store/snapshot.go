@@ -265,7 +265,7 @@ func (l *snapshot) Draw(ctx context.Context, page func([]lottery.Entrant)) (lott
 			if read.Error != nil || len(rows) == 0 {
 				return read.Error
 			}
-			tickets, err = entrantsOf(db, l.coupon.ID, rows)
+			tickets, err = entrantsOf(db, l.dialect, l.coupon.ID, rows)
 			return err
 		})
 		if err != nil {
