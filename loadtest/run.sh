@@ -10,7 +10,7 @@
 #   PATIENCE=5 loadtest/run.sh               a busy machine: answers take five times as long, k6 drops more
 #   EMBEDDED=1 loadtest/run.sh               on embedded stores, whatever is installed
 #
-# SETTINGS="SECKILL_ORDER__TOKEN=required SECKILL_ORDER__MODE=queue" are the server's own.
+# SETTINGS="SECKILL_ORDER__PURCHASE_TOKEN=required SECKILL_ORDER__MODE=queue" are the server's own.
 # K6_WEB_DASHBOARD_PORT=5665 serves the charts while they grow.
 #
 # A server of your own: SECKILL_URL, ADMIN_TOKEN and TOKENS (a file with a token a

@@ -47,7 +47,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&pattern, "fault", "", "a regular expression for the faults' names (default: all)")
 	f.StringVar(&o.Lock, "lock", "redis", "redis, or none: the lock that lets everybody in")
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, queue, or lottery: order.mode of the instances, and a queue whose first buyers are drawn")
-	f.BoolVar(&o.Tokens, "purchase-tokens", false, "with order.token required: each buyer asks for a purchase token")
+	f.BoolVar(&o.Tokens, "purchase-tokens", false, "with order.purchase_token required: each buyer asks for a purchase token")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
 	f.IntVar(&o.Attackers, "attackers", 300, "how many a flood has at once")
 	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")

@@ -34,7 +34,7 @@ while auth.demo_login is on.`,
 	o := rush.Options{ProgressOutput: c.Err, Home: coupon.Home}
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
-	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.api has moved them (default: --url)")
+	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.serve_api has moved them (default: --url)")
 	f.StringVar(&o.Coupon, "coupon", "1", "the coupon's id")
 	f.IntVar(&o.Users, "users", 10_000, "how many distinct buyers come")
 	f.Int64Var(&o.FirstUser, "first-user", 1, "the first buyer's user id")

@@ -134,7 +134,7 @@ func (a *App) openLocks(ctx context.Context) (err error) {
 	}
 	a.onStop(func(context.Context) error { return closeBackend() })
 	o := lock.Options{
-		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
+		Lease: a.cfg.Lock.TTL, Wait: a.cfg.Lock.WaitTimeout, Timeout: a.cfg.Redis.Timeout,
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
 	}
 	if a.locker, err = lock.New(faulty(faults.Backend, backend), o); err != nil {

@@ -156,7 +156,7 @@ const (
 func (a *App) loadExclusively(ctx context.Context, id int64, work func(context.Context) error) error {
 	err := a.leases.Do(ctx, "coupon:"+strconv.FormatInt(id, 10), func(ctx context.Context, _ *lock.Lease) error {
 		return work(ctx)
-	}, lock.WithWait(loadWait), lock.WithLease(min(loadLease, a.cfg.Lock.Lease)))
+	}, lock.WithWait(loadWait), lock.WithLease(min(loadLease, a.cfg.Lock.TTL)))
 	switch {
 	case errors.Is(err, lock.ErrNotAcquired):
 		return fmt.Errorf("%w: it is being loaded", coupon.ErrConflict)

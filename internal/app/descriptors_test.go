@@ -86,5 +86,5 @@ func TestDemo_PublicAddress_DoesNotStart(t *testing.T) {
 	cfg := config.Default()
 	cfg.HTTP.Addr, cfg.Admin.Addr = ":0", "127.0.0.1:0"
 	_, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler), Options{})
-	require.ErrorContains(t, err, "SECKILL_AUTH__DEMO_OPEN")
+	require.ErrorContains(t, err, "SECKILL_AUTH__DEMO_PUBLIC")
 }

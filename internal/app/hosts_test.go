@@ -29,7 +29,7 @@ func ask(t *testing.T, url, host string) (int, string) {
 
 func TestHosts_ListenersOnLoopback_RefuseOtherNames(t *testing.T) {
 	cfg := config.Default()
-	cfg.HTTP.Addr, cfg.Admin.Addr, cfg.Admin.API = "localhost:0", "127.0.0.1:0", true
+	cfg.HTTP.Addr, cfg.Admin.Addr, cfg.Admin.ServeAPI = "localhost:0", "127.0.0.1:0", true
 	cfg.HTTP.Hosts = []string{"shop.example"}
 	s, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler), Options{})
 	require.NoError(t, err)

@@ -14,10 +14,10 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// proofTimeout bounds one question to order.proof_url.
+// proofTimeout bounds one question to order.verify_url.
 const proofTimeout = time.Second
 
-// httpProver implements auth.Prover by asking order.proof_url.
+// httpProver implements auth.Prover by asking order.verify_url.
 type httpProver struct {
 	url    string
 	client *http.Client
@@ -49,12 +49,12 @@ func (p *httpProver) Prove(ctx context.Context, proof auth.Proof) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("order.proof_url: %w", err)
+		return fmt.Errorf("order.verify_url: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w: order.proof_url: %w", order.ErrUnavailable, err)
+		return fmt.Errorf("%w: order.verify_url: %w", order.ErrUnavailable, err)
 	}
 	_ = resp.Body.Close()
 	switch {
@@ -63,16 +63,16 @@ func (p *httpProver) Prove(ctx context.Context, proof auth.Proof) error {
 	case resp.StatusCode == http.StatusForbidden:
 		return auth.ErrProof
 	}
-	return fmt.Errorf("%w: order.proof_url said %s", order.ErrUnavailable, resp.Status)
+	return fmt.Errorf("%w: order.verify_url said %s", order.ErrUnavailable, resp.Status)
 }
 
-// newPurchaseTokens returns the purchase tokens that order.token asks for, or nil.
+// newPurchaseTokens returns the purchase tokens that order.purchase_token asks for, or nil.
 func newPurchaseTokens(cfg config.Config, now func() time.Time) (*auth.PurchaseTokens, error) {
-	if cfg.Order.Token != "required" {
+	if cfg.Order.PurchaseToken != "required" {
 		return nil, nil //nolint:nilnil // nil is none
 	}
-	secrets := [][]byte{[]byte(cfg.Order.TokenSecret.Reveal())}
-	if cfg.Order.TokenSecret == "" {
+	secrets := [][]byte{[]byte(cfg.Order.PurchaseTokenSecret.Reveal())}
+	if cfg.Order.PurchaseTokenSecret == "" {
 		secrets = [][]byte{[]byte(cfg.Auth.Secret.Reveal())}
 		old, err := cfg.Auth.Verifiers()
 		if err != nil {
@@ -82,6 +82,6 @@ func newPurchaseTokens(cfg config.Config, now func() time.Time) (*auth.PurchaseT
 			secrets = append(secrets, []byte(one.Secret.Reveal()))
 		}
 	}
-	o := auth.PurchaseOptions{Secrets: secrets, TTL: cfg.Order.TokenTTL, Lead: cfg.Order.TokenLead, Now: now}
+	o := auth.PurchaseOptions{Secrets: secrets, TTL: cfg.Order.PurchaseTokenTTL, Lead: cfg.Order.PurchaseTokenLead, Now: now}
 	return o.PurchaseTokens()
 }

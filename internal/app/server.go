@@ -83,7 +83,7 @@ func scheme(encrypted bool) string {
 func newServer(a *App, l listeners, o Options) (*Server, error) {
 	cfg := a.cfg
 	s := &Server{app: a, URL: scheme(cfg.HTTP.TLSCert != "") + l.public.Addr().String(), failed: make(chan error, 2)}
-	if s.adminURL = s.URL; cfg.Admin.API {
+	if s.adminURL = s.URL; cfg.Admin.ServeAPI {
 		s.adminURL = scheme(cfg.Admin.TLS) + l.admin.Addr().String()
 	}
 	a.onStop(func(context.Context) error { l.stopWatch(); return nil })
@@ -118,17 +118,17 @@ func (s *Server) openAPI(o Options, hosts []string) error {
 	}
 	s.api, err = api.New(api.Options{
 		PurchaseTokens: purchaseTokens,
-		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, AdminApart: cfg.Admin.API,
+		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, AdminApart: cfg.Admin.ServeAPI,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
-		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,
+		PerUserRate: cfg.RateLimit.PerUser, Burst: cfg.RateLimit.Burst, SessionRate: cfg.RateLimit.Logins, AddressRate: cfg.RateLimit.PerAddress,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Hosts: hosts, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		ObserveUnavailable: a.observeUnavailable,
 		Trace:              traceRequests(a.traces),
 		Now:                a.clock.Now,
 	}, s.apiDeps(o))
-	if err == nil && a.embedded == nil && !cfg.Rate.PerInstance {
+	if err == nil && a.embedded == nil && !cfg.RateLimit.PerInstance {
 		a.shareRates(s.api.RateLimits())
 	}
 	return err
@@ -155,8 +155,8 @@ func (s *Server) apiDeps(o Options) api.Deps {
 		a.onStop(func(context.Context) error { return rushes.Close() })
 		deps.Rush = rushes
 	}
-	if a.cfg.Order.ProofURL != "" {
-		prover := newHTTPProver(a.cfg.Order.ProofURL)
+	if a.cfg.Order.VerifyURL != "" {
+		prover := newHTTPProver(a.cfg.Order.VerifyURL)
 		a.onStop(prover.close)
 		deps.Prover = prover
 	}
@@ -177,8 +177,8 @@ func (s *Server) publicServer() *http.Server {
 	}
 }
 
-// adminServer serves health, metrics and profiles, and with admin.api the administrator's routes. A profile may take
-// long to write.
+// adminServer serves health, metrics and profiles, and with admin.serve_api the administrator's routes. A profile may
+// take long to write.
 func (s *Server) adminServer(hosts []string) *http.Server {
 	cfg := s.app.cfg.HTTP
 	handler := api.AdminHandler(api.AdminOptions{
@@ -232,7 +232,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	defer cancel()
 	s.api.Close() // event streams have no end of their own
 	err := s.public.Shutdown(ctx)
-	if s.app.cfg.Admin.API { // its requests need the app too
+	if s.app.cfg.Admin.ServeAPI { // its requests need the app too
 		err = errors.Join(err, s.admin.Shutdown(ctx))
 	}
 	err = errors.Join(err, s.app.Close(context.WithoutCancel(ctx)))

@@ -48,7 +48,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 	}
 	// A generated secret is unknown, so the demo login is the only way to a token.
 	if made := cfg.FillDevelopment(); len(made) > 0 {
-		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // the workload logs in from one address
+		cfg.Auth.DemoLogin, cfg.RateLimit.Logins = true, 0 // the workload logs in from one address
 		log.Info("development mode: generated for this run", "keys", made, "demo_login", true)
 	}
 	if cfg.Embedded() {

@@ -16,14 +16,14 @@ const keptTraces = 256
 // page: unless there is an endpoint, no other request is traced.
 func openTraces(ctx context.Context, a *App) (*tracing.Traces, error) {
 	o := tracing.Options{
-		Endpoint: a.cfg.Otel.Endpoint, Sample: a.cfg.Otel.Sample, Keep: a.cfg.Otel.Keep,
+		Endpoint: a.cfg.Otel.Endpoint, SampleRatio: a.cfg.Otel.SampleRatio, KeepTraces: a.cfg.Otel.KeepTraces,
 		Version: Version(), Instance: a.fleet.Name(), Log: a.log,
 	}
 	if a.embedded != nil {
-		o.Keep = max(o.Keep, keptTraces)
+		o.KeepTraces = max(o.KeepTraces, keptTraces)
 	}
 	if o.Endpoint == "" {
-		o.Sample = 0
+		o.SampleRatio = 0
 	}
 	return tracing.New(ctx, o)
 }

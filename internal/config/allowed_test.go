@@ -12,7 +12,7 @@ import (
 
 func TestValidate_UnusualValidConfig_ReturnsNil(t *testing.T) {
 	for name, change := range map[string]func(*config.Config){
-		"a lease of just twice": func(c *config.Config) { c.Lock.Lease = 4 * time.Second },
+		"a lease of just twice": func(c *config.Config) { c.Lock.TTL = 4 * time.Second },
 		"free ports":            func(c *config.Config) { c.HTTP.Addr, c.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0" },
 		"every network":         func(c *config.Config) { c.HTTP.Addr = ":8080" },
 		"IPv6":                  func(c *config.Config) { c.HTTP.Addr, c.Redis.Addrs = "[::1]:8080", []string{"[fd00::1]:6379"} },
@@ -26,14 +26,14 @@ func TestValidate_UnusualValidConfig_ReturnsNil(t *testing.T) {
 		"a secret of just 32 bytes":           func(c *config.Config) { c.Auth.Secret = goodSecret },
 		"a long secret of a short one, twice": func(c *config.Config) { c.Auth.Secret = goodSecret + goodSecret },
 		"a demonstration for everybody, meant so": func(c *config.Config) {
-			c.HTTP.Addr, c.Auth.DemoOpen, c.MySQL.DSN, c.Redis.Addrs = ":8080", true, "", nil
+			c.HTTP.Addr, c.Auth.DemoPublic, c.MySQL.DSN, c.Redis.Addrs = ":8080", true, "", nil
 			require.Len(t, c.Warnings(), 1)
 		},
 		"a weak secret, embedded": func(c *config.Config) {
 			c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = config.Secret(strings.Repeat("a", 32)), "", nil
 		},
 		"embedded, no secret":         func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "", "", nil },
-		"no limit of rates":           func(c *config.Config) { c.Rate.PerUser, c.Rate.Sessions = 0, 0 },
+		"no limit of rates":           func(c *config.Config) { c.RateLimit.PerUser, c.RateLimit.Logins = 0, 0 },
 		"demo login with real stores": func(c *config.Config) { c.Auth.DemoLogin = true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWarnings_EachRiskySetting_IsNamed(t *testing.T) {
 	require.Contains(t, got, "auth.token_ttl is longer than a day")
 	require.Contains(t, got, "auth.demo_login")
 	require.Contains(t, got, "admin.addr")
-	require.Contains(t, got, "readTimeout longer than lock.lease")
+	require.Contains(t, got, "readTimeout longer than lock.ttl")
 	require.NotContains(t, got, canary)
 
 	for dsn, warned := range map[config.Secret]bool{"root@tcp(db:1)/d": true, "root:x@tcp(db:1)/d": false, "shop@tcp(db:1)/d": false} {

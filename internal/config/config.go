@@ -15,8 +15,8 @@ package config
 import "time"
 
 // Config holds every key that you can set. The key tags are the names in the file. The tags min and max bound a
-// number or a duration, and oneof lists the allowed words of a string. A duration is never below its min. So no
-// duration can be zero or negative unless its min allows it.
+// number, a ratio or a duration, and oneof lists the allowed words of a string. A duration is never below its min. So
+// no duration can be zero or negative unless its min allows it.
 type Config struct {
 	HTTP   HTTP   `key:"http"`
 	Admin  Admin  `key:"admin"`
@@ -30,10 +30,10 @@ type Config struct {
 
 	Admission Admission `key:"admission"`
 
-	ID   ID   `key:"id"`
-	Rate Rate `key:"rate"`
-	Log  Log  `key:"log"`
-	Otel Otel `key:"otel"`
+	ID        ID        `key:"id"`
+	RateLimit RateLimit `key:"rate_limit"`
+	Log       Log       `key:"log"`
+	Otel      Otel      `key:"otel"`
 
 	// AllowUnsafeLock permits lock.backend none. Only the variable SECKILL_ALLOW_UNSAFE_LOCK=1 sets it. No file
 	// can set it, so you cannot ship it by mistake.
@@ -68,7 +68,8 @@ type HTTP struct {
 type Admin struct {
 	Addr string `key:"addr"` // host:port
 	TLS  bool   `key:"tls"`  // with the certificate of the public listener
-	API  bool   `key:"api"`  // also serves the administrator's routes, which then leave the public listener
+	// ServeAPI moves the administrator's routes from the public listener to this one.
+	ServeAPI bool `key:"serve_api"`
 }
 
 // MySQL configures the database. An empty DSN selects the embedded database.
@@ -118,9 +119,9 @@ type Auth struct {
 	MaxTokenTTL     time.Duration `key:"max_token_ttl" min:"1s" max:"8760h"` // the longest life of any token
 	DeniedUsersFile string        `key:"denied_users_file"`                  // one user id per line, reloaded
 
-	DemoLogin bool          `key:"demo_login"`                     // POST /sessions for every user
-	DemoOpen  bool          `key:"demo_open"`                      // allows embedded stores on a public address
-	TokenTTL  time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token that POST /sessions issues
+	DemoLogin  bool          `key:"demo_login"`                     // POST /sessions for every user
+	DemoPublic bool          `key:"demo_public"`                    // allows embedded stores on a public address
+	TokenTTL   time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token that POST /sessions issues
 }
 
 // Stock configures how the program splits a coupon's units.
@@ -136,11 +137,11 @@ type Coupon struct {
 
 // Lock configures the user's lock.
 type Lock struct {
-	Backend string        `key:"backend" oneof:"redis redlock mysql etcd zookeeper none"`
-	Addrs   []string      `key:"addrs"`                     // servers of redlock, etcd or zookeeper
-	Lease   time.Duration `key:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
-	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = no wait
-	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
+	Backend     string        `key:"backend" oneof:"redis redlock mysql etcd zookeeper none"`
+	Addrs       []string      `key:"addrs"`                          // servers of redlock, etcd or zookeeper
+	TTL         time.Duration `key:"ttl" min:"1ms" max:"10m"`        // of a lease; at least twice order.tx_timeout
+	WaitTimeout time.Duration `key:"wait_timeout" min:"0s" max:"1m"` // 0 = no wait
+	Fair        bool          `key:"fair"`                           // first come, first served; redis only
 
 	NodeTimeout time.Duration `key:"node_timeout" min:"1ms" max:"10s"` // of one server of redlock
 
@@ -164,11 +165,11 @@ type Order struct {
 	ReconcileAfter     time.Duration `key:"reconcile_after" min:"1ms" max:"25s"`    // age at which an open hold is reconciled
 	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between background passes
 
-	Token       string        `key:"token" oneof:"off required"`   // a purchase token for each order
-	TokenTTL    time.Duration `key:"token_ttl" min:"1s" max:"1h"`  // life of a purchase token
-	TokenLead   time.Duration `key:"token_lead" min:"0s" max:"1h"` // how long before the sale tokens are issued
-	TokenSecret Secret        `key:"token_secret"`                 // signs the tokens; empty = auth.secret
-	ProofURL    string        `key:"proof_url"`                    // the server calls it before it issues a token
+	PurchaseToken       string        `key:"purchase_token" oneof:"off required"`   // a token for each order
+	PurchaseTokenTTL    time.Duration `key:"purchase_token_ttl" min:"1s" max:"1h"`  // life of a token
+	PurchaseTokenLead   time.Duration `key:"purchase_token_lead" min:"0s" max:"1h"` // from the first token to the sale
+	PurchaseTokenSecret Secret        `key:"purchase_token_secret"`                 // signs them; empty = auth.secret
+	VerifyURL           string        `key:"verify_url"`                            // called before a token is issued
 }
 
 // Admission limits the number of concurrent orders and the number of waiting requests.
@@ -183,11 +184,11 @@ type ID struct {
 	Generator string `key:"generator" oneof:"snowflake daily"`
 }
 
-// Rate limits the requests of one client, in requests per second; 0 = no limit.
-type Rate struct {
-	PerUser  int `key:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
-	Burst    int `key:"burst" min:"1" max:"1000000"`    // size of a burst of requests, of a user and of logins
-	Sessions int `key:"sessions" min:"0" max:"1000000"` // POST /sessions from one address
+// RateLimit limits the requests of one client, in requests per second; 0 = no limit.
+type RateLimit struct {
+	PerUser int `key:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
+	Burst   int `key:"burst" min:"1" max:"1000000"`    // size of a burst of requests, of a user and of logins
+	Logins  int `key:"logins" min:"0" max:"1000000"`   // POST /sessions from one address
 
 	PerAddress  int  `key:"per_address" min:"0" max:"1000000"` // all requests from one address
 	PerInstance bool `key:"per_instance"`                      // per instance, not for all instances together
@@ -199,11 +200,11 @@ type Log struct {
 	Format string `key:"format" oneof:"auto json text"` // auto: text on a terminal, JSON elsewhere
 }
 
-// Otel configures the traces of OpenTelemetry. They are off unless Endpoint is set or Keep is above 0.
+// Otel configures the traces of OpenTelemetry. They are off unless Endpoint is set or KeepTraces is above 0.
 type Otel struct {
-	Endpoint string `key:"endpoint"`                     // URL of a collector, OTLP over HTTP; "" = send nothing
-	Sample   int    `key:"sample" min:"0" max:"1000000"` // traces one of N requests; 0 = only requests that ask
-	Keep     int    `key:"keep" min:"0" max:"100000"`    // number of traces kept for their buyers
+	Endpoint    string  `key:"endpoint"`                         // URL of a collector, OTLP over HTTP; "" = send nothing
+	SampleRatio float64 `key:"sample_ratio" min:"0" max:"1"`     // share of traced requests; 0 = those that ask
+	KeepTraces  int     `key:"keep_traces" min:"0" max:"100000"` // number of traces kept for their buyers
 }
 
 // Default returns the configuration of a program without a file and variables: embedded stores on loopback
@@ -238,7 +239,7 @@ func Default() Config {
 		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
 		Stock:  Stock{RefusalTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
-		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second, NodeTimeout: usualNodeTimeout},
+		Lock:   Lock{Backend: "redis", Addrs: []string{}, TTL: 10 * time.Second, NodeTimeout: usualNodeTimeout},
 		Order: Order{
 			BatchSize:          256,
 			Mode:               "sync",
@@ -250,15 +251,16 @@ func Default() Config {
 			TxTimeout:          2 * time.Second,
 			ReconcileAfter:     10 * time.Second,
 			BackgroundInterval: time.Second,
-			Token:              "off",
-			TokenTTL:           time.Minute,
-			TokenLead:          10 * time.Second,
+
+			PurchaseToken:     "off",
+			PurchaseTokenTTL:  time.Minute,
+			PurchaseTokenLead: 10 * time.Second,
 		},
 		Admission: Admission{MaxConcurrent: 1024, MaxWaiting: 16384, MaxWait: time.Second},
 
-		ID:   ID{Generator: "snowflake"},
-		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},
-		Log:  Log{Level: "info", Format: "auto"},
-		Otel: Otel{Sample: 1},
+		ID:        ID{Generator: "snowflake"},
+		RateLimit: RateLimit{PerUser: 20, Burst: 40, Logins: 100},
+		Log:       Log{Level: "info", Format: "auto"},
+		Otel:      Otel{SampleRatio: 1},
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,11 @@ func (k Key) convert(g given) (any, string) {
 			return n, ""
 		}
 		return nil, "must be a whole number from " + k.Min + " to " + k.Max
+	case "ratio":
+		if x, err := strconv.ParseFloat(g.text, 64); err == nil && !math.IsNaN(x) {
+			return x, ""
+		}
+		return nil, "must be a ratio from " + k.Min + " to " + k.Max + ", such as 0.01"
 	case "duration":
 		if d, err := time.ParseDuration(g.text); err == nil {
 			return d, ""

@@ -47,11 +47,9 @@ func (v *variables) take(name, value string) {
 		k.set(v.into, converted)
 		return
 	}
-	for old, instead := range removed {
-		if variable(old) == name {
-			v.wrong.add(name + " is gone: " + instead)
-			return
-		}
+	if advice, ok := adviceForVariable(name); ok {
+		v.wrong.add(name + " is gone: " + advice)
+		return
 	}
 	if v.links.has(name, value) {
 		return

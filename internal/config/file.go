@@ -75,6 +75,8 @@ func (f file) read(content []byte) error {
 // section sets the keys below a name such as http.
 func (f file) section(name string, line int, node *yaml.Node) {
 	switch {
+	case name == oldSection && node.Kind == yaml.MappingNode:
+		f.eachPair(node, name+".", f.key)
 	case !slices.Contains(sections, name):
 		f.unknown(line, name)
 	case isNull(node): // a section whose keys are all commented out
@@ -151,8 +153,8 @@ func isNull(node *yaml.Node) bool {
 // unknown adds a problem for a key that does not exist. The problem has what you do instead of a removed key, or the
 // nearest key that exists.
 func (f file) unknown(line int, path string) {
-	if instead, ok := removed[path]; ok {
-		f.say(line, path+" is gone: "+instead, path)
+	if advice, ok := adviceFor(path); ok {
+		f.say(line, path+" is gone: "+advice, path)
 		return
 	}
 	if upper, lower, ok := strings.Cut(path, "."); ok && byPath[path].Path != "" {

@@ -19,7 +19,7 @@ func FuzzLoad_AnyFileAndVariables_NeverPanics(f *testing.F) {
 	f.Add(content, "SECKILL_STOCK__SHARDS", "8")
 	f.Add([]byte("a: &a [*a]\n<<: *a\n? {b: c}\n: !!binary x\n--- {}\n"), "SECKILL_X", "=")
 	f.Add([]byte("redis: {addrs: [a:1, \"\\0\"]}\nhttp: {trusted_proxies: ::/0}\n"), "SECKILL_MYSQL__DSN", "a:b@/c?timeout=1s")
-	f.Add([]byte("lock: {lease: 1e9}\n\x00"), "SECKILL_LOCK__LEASE", "-1h")
+	f.Add([]byte("lock: {ttl: 1e9}\n\x00"), "SECKILL_LOCK__TTL", "-1h")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, content []byte, name, value string) {
 		path := filepath.Join(dir, "c.yaml")

@@ -18,10 +18,10 @@ const unsafeLockVariable = Prefix + "ALLOW_UNSAFE_LOCK"
 type Key struct {
 	Path     string   // as in the file, levels separated by dots: http.addr
 	Variable string   // as in the environment: SECKILL_HTTP__ADDR
-	Kind     string   // text, secret, number, switch, duration or list
+	Kind     string   // text, secret, number, ratio, switch, duration or list
 	Default  string   // as it would be written in the file
 	Values   []string // the words it may be, if they are few
-	Min, Max string   // the limits of a number or duration
+	Min, Max string   // the limits of a number, ratio or duration
 
 	index []int // of the field in Config
 }
@@ -115,6 +115,8 @@ func kindOf(t reflect.Type) string {
 		return "text"
 	case reflect.Int:
 		return "number"
+	case reflect.Float64:
+		return "ratio"
 	case reflect.Bool:
 		return "switch"
 	default:

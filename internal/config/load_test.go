@@ -80,7 +80,7 @@ func TestKeys_FileAndEnvironment_SetEveryOne(t *testing.T) {
 	for _, k := range config.Keys() {
 		text := other[k.Path]
 		if text == "" {
-			text = map[string]string{"text": "abc", "secret": "abc", "number": "9", "switch": "true", "duration": "777ms"}[k.Kind]
+			text = map[string]string{"text": "abc", "secret": "abc", "number": "9", "ratio": "0.5", "switch": "true", "duration": "777ms"}[k.Kind]
 		}
 		t.Run(k.Path, func(t *testing.T) {
 			section, key, _ := strings.Cut(k.Path, ".")
@@ -116,7 +116,7 @@ func TestKeys_Every_HasADescription(t *testing.T) {
 		require.False(t, seen[k.Variable], k.Variable)
 		seen[k.Variable] = true
 		require.Equal(t, strings.ToLower(k.Path), k.Path)
-		if k.Kind == "number" || k.Kind == "duration" {
+		if k.Kind == "number" || k.Kind == "ratio" || k.Kind == "duration" {
 			require.NotEmpty(t, k.Min, "%s has no lower limit", k.Path)
 			require.NotEmpty(t, k.Max, "%s has no upper limit", k.Path)
 		}

@@ -98,7 +98,9 @@ func TestLoad_InvalidEnvironment_ReportsVariableWithoutValue(t *testing.T) {
 		"small letters":           {"SECKILL_http__addr=hunter2", "did you mean SECKILL_HTTP__ADDR?"},
 		"a word for a number":     {"SECKILL_STOCK__SHARDS=hunter2", "SECKILL_STOCK__SHARDS: stock.shards must be a whole number"},
 		"nothing for a number":    {"SECKILL_STOCK__SHARDS=", "SECKILL_STOCK__SHARDS: stock.shards must be a whole number"},
-		"a word for a duration":   {"SECKILL_LOCK__LEASE=hunter2", "SECKILL_LOCK__LEASE: lock.lease must be a duration"},
+		"a word for a duration":   {"SECKILL_LOCK__TTL=hunter2", "SECKILL_LOCK__TTL: lock.ttl must be a duration"},
+		"a word for a ratio":      {"SECKILL_OTEL__SAMPLE_RATIO=hunter2", "otel.sample_ratio must be a ratio from 0 to 1, such as 0.01"},
+		"no number for a ratio":   {"SECKILL_OTEL__SAMPLE_RATIO=NaN", "otel.sample_ratio must be a ratio from 0 to 1, such as 0.01"},
 		"a word for a switch":     {"SECKILL_AUTH__DEMO_LOGIN=hunter2", "SECKILL_AUTH__DEMO_LOGIN: auth.demo_login must be true or false"},
 		"a word for the unsafe":   {"SECKILL_ALLOW_UNSAFE_LOCK=hunter2", "SECKILL_ALLOW_UNSAFE_LOCK must be 1, or not be set"},
 	} {
@@ -127,9 +129,9 @@ func TestLoad_SeveralErrors_ReportsAll(t *testing.T) {
 }
 
 // A key that was not understood kept its default, and nothing is concluded from
-// that: here the default of lock.lease would be too short.
+// that: here the default of lock.ttl would be too short.
 func TestLoad_UnreadValue_CausesNoFurtherErrors(t *testing.T) {
-	_, err := config.Load("", []string{"SECKILL_LOCK__LEASE=x", "SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_HTTP__REQUEST_TIMEOUT=7s"})
+	_, err := config.Load("", []string{"SECKILL_LOCK__TTL=x", "SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_HTTP__REQUEST_TIMEOUT=7s"})
 	require.Len(t, lines(t, err), 1)
-	require.ErrorContains(t, err, "lock.lease must be a duration")
+	require.ErrorContains(t, err, "lock.ttl must be a duration")
 }

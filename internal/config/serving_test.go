@@ -21,9 +21,9 @@ func TestDemo_PublicAddress_IsRefused(t *testing.T) {
 		require.Equal(t, refused, err != nil, addr)
 		if refused {
 			require.ErrorContains(t, err, "http.addr")
-			require.ErrorContains(t, err, "SECKILL_AUTH__DEMO_OPEN")
+			require.ErrorContains(t, err, "SECKILL_AUTH__DEMO_PUBLIC")
 		}
-		c.Auth.DemoOpen = true
+		c.Auth.DemoPublic = true
 		require.NoError(t, c.ValidateServing(), "it is meant so")
 
 		c = real(t)

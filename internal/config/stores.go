@@ -187,8 +187,8 @@ func (c Config) Warnings() []string {
 	if c.Auth.DemoLogin && !c.Embedded() {
 		out = append(out, "auth.demo_login is on: anybody can be any user")
 	}
-	if c.Auth.DemoOpen && !isLoopback(c.HTTP.Addr) {
-		out = append(out, "auth.demo_open is on: every visitor may become the administrator of this demonstration")
+	if c.Auth.DemoPublic && !isLoopback(c.HTTP.Addr) {
+		out = append(out, "auth.demo_public is on: every visitor may become the administrator of this demonstration")
 	}
 	if c.Auth.TokenTTL > longTTL {
 		out = append(out, "auth.token_ttl is longer than a day: a token that was stolen is good for all of it")
@@ -200,8 +200,8 @@ func (c Config) Warnings() []string {
 		out = append(out, "admin.addr can be reached from other machines: profiles and metrics are open to them")
 	}
 	if dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal()); err == nil {
-		if dsn.ReadTimeout > c.Lock.Lease {
-			out = append(out, "mysql.dsn has a readTimeout longer than lock.lease: a stalled commit can outlast the lock")
+		if dsn.ReadTimeout > c.Lock.TTL {
+			out = append(out, "mysql.dsn has a readTimeout longer than lock.ttl: a stalled commit can outlast the lock")
 		}
 		if dsn.User == "root" && dsn.Passwd == "" {
 			out = append(out, "mysql.dsn is of root without a password: anybody who reaches the database owns it")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"reflect"
@@ -40,10 +41,19 @@ func (c Config) checkLimits(wrong *problems) {
 		if len(k.Values) > 0 && !slices.Contains(k.Values, field.String()) {
 			wrong.add(k.Path+" must be one of "+strings.Join(k.Values, ", "), k.Path)
 		}
-		if k.Min != "" && (field.Int() < limit(k.Min) || field.Int() > limit(k.Max)) {
+		if k.Min != "" && outside(field, k.Min, k.Max) {
 			wrong.add(fmt.Sprintf("%s must be from %s to %s", k.Path, k.Min, k.Max), k.Path)
 		}
 	}
+}
+
+// outside reports whether a number, a ratio or a duration is below the lowest or above the highest value.
+func outside(field reflect.Value, lowest, highest string) bool {
+	if !field.CanFloat() {
+		return field.Int() < limit(lowest) || field.Int() > limit(highest)
+	}
+	x := field.Float()
+	return math.IsNaN(x) || x < float64(limit(lowest)) || x > float64(limit(highest))
 }
 
 // limit returns the value of a min or max tag. A tag is a number or a duration.
@@ -67,8 +77,8 @@ func (c Config) checkListeners(wrong *problems) {
 	if c.HTTP.Addr == c.Admin.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0") {
 		wrong.add("admin.addr must differ from http.addr: the admin pages are not for the public", "admin.addr", "http.addr")
 	}
-	if !c.Embedded() && c.Auth.DemoOpen {
-		wrong.add("auth.demo_open is for embedded stores: leave it out", "auth.demo_open")
+	if !c.Embedded() && c.Auth.DemoPublic {
+		wrong.add("auth.demo_public is for embedded stores: leave it out", "auth.demo_public")
 	}
 	for i, host := range c.HTTP.Hosts {
 		if !isWord(host, ".-") {
@@ -126,13 +136,13 @@ func (c Config) checkLock(wrong *problems) {
 	c.checkLockServers(wrong)
 	c.checkNodeTimeout(wrong)
 	c.checkLockPrefix(wrong)
-	if c.Lock.Lease < 2*c.Order.TxTimeout {
-		wrong.add("lock.lease must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
-			"lock.lease", "order.tx_timeout")
+	if c.Lock.TTL < 2*c.Order.TxTimeout {
+		wrong.add("lock.ttl must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
+			"lock.ttl", "order.tx_timeout")
 	}
-	if c.Lock.Wait > c.HTTP.RequestTimeout {
-		wrong.add("lock.wait must not exceed http.request_timeout, which ends the wait anyway",
-			"lock.wait", "http.request_timeout")
+	if c.Lock.WaitTimeout > c.HTTP.RequestTimeout {
+		wrong.add("lock.wait_timeout must not exceed http.request_timeout, which ends the wait anyway",
+			"lock.wait_timeout", "http.request_timeout")
 	}
 }
 
@@ -156,8 +166,8 @@ func (c Config) checkLockServers(wrong *problems) {
 			wrong.add("lock.addrs must list at least three independent Redis servers for lock.backend redlock, five rather than three",
 				"lock.addrs", "lock.backend")
 		}
-		if c.Lock.Lease > longestRedlockLease {
-			wrong.add("lock.lease must not exceed 99s with lock.backend redlock: the masters' clocks drift", "lock.lease", "lock.backend")
+		if c.Lock.TTL > longestRedlockLease {
+			wrong.add("lock.ttl must not exceed 99s with lock.backend redlock: the masters' clocks drift", "lock.ttl", "lock.backend")
 		}
 	case "etcd", "zookeeper":
 		if len(c.Lock.Addrs) == 0 {
@@ -186,9 +196,9 @@ func (c Config) checkNodeTimeout(wrong *problems) {
 		}
 		return
 	}
-	if c.Lock.NodeTimeout > c.Redis.Timeout/2 || c.Lock.NodeTimeout > c.Lock.Lease/3 {
-		wrong.add("lock.node_timeout must not exceed half of redis.timeout, nor a third of lock.lease: "+
-			"a silent server would use up the time of a call", "lock.node_timeout", "redis.timeout", "lock.lease")
+	if c.Lock.NodeTimeout > c.Redis.Timeout/2 || c.Lock.NodeTimeout > c.Lock.TTL/3 {
+		wrong.add("lock.node_timeout must not exceed half of redis.timeout, nor a third of lock.ttl: "+
+			"a silent server would use up the time of a call", "lock.node_timeout", "redis.timeout", "lock.ttl")
 	}
 }
 

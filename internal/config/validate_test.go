@@ -37,9 +37,9 @@ func TestValidate_InvalidConfig_NamesKey(t *testing.T) {
 		"too many shards":               {func(c *config.Config) { c.Stock.Shards = 1025 }, "stock.shards", ""},
 		"stale refusals":                {func(c *config.Config) { c.Stock.RefusalTTL = time.Second + 1 }, "stock.refusal_ttl", ""},
 		"a stale cache":                 {func(c *config.Config) { c.Coupon.CacheRefresh = time.Second + 1 }, "coupon.cache_refresh", ""},
-		"a negative wait":               {func(c *config.Config) { c.Lock.Wait = -1 }, "lock.wait", ""},
-		"a wait beyond the request":     {func(c *config.Config) { c.Lock.Wait = 3*time.Second + 1 }, "lock.wait", "http.request_timeout"},
-		"a lease just too short":        {func(c *config.Config) { c.Lock.Lease = 4*time.Second - 1 }, "lock.lease", "twice order.tx_timeout"},
+		"a negative wait":               {func(c *config.Config) { c.Lock.WaitTimeout = -1 }, "lock.wait_timeout", ""},
+		"a wait beyond the request":     {func(c *config.Config) { c.Lock.WaitTimeout = 3*time.Second + 1 }, "lock.wait_timeout", "http.request_timeout"},
+		"a lease just too short":        {func(c *config.Config) { c.Lock.TTL = 4*time.Second - 1 }, "lock.ttl", "twice order.tx_timeout"},
 		"an unknown lock":               {func(c *config.Config) { c.Lock.Backend = "hunter2" }, "lock.backend", "must be one of redis, redlock"},
 		"no lock":                       {func(c *config.Config) { c.Lock.Backend = "none" }, "lock.backend", "SECKILL_ALLOW_UNSAFE_LOCK=1"},
 		"an empty lock":                 {func(c *config.Config) { c.Lock.Backend = "" }, "lock.backend", ""},
@@ -47,22 +47,22 @@ func TestValidate_InvalidConfig_NamesKey(t *testing.T) {
 		"an unknown way to answer":      {func(c *config.Config) { c.Order.Mode = "hunter2" }, "order.mode", "must be one of sync, queue"},
 		"no room in the queue":          {func(c *config.Config) { c.Order.QueueCapacity = 0 }, "order.queue_capacity", "from 1 to 1000000"},
 		"a queue that is not settled":   {func(c *config.Config) { c.Order.Mode, c.Order.QueueMaxAge = "queue", 19*time.Second }, "order.queue_max_age", "28s together"},
-		"a transaction beyond":          {func(c *config.Config) { c.Order.TxTimeout, c.Lock.Lease = 4*time.Second, 8*time.Second }, "order.tx_timeout", "http.request_timeout"},
+		"a transaction beyond":          {func(c *config.Config) { c.Order.TxTimeout, c.Lock.TTL = 4*time.Second, 8*time.Second }, "order.tx_timeout", "http.request_timeout"},
 		"settling too early":            {func(c *config.Config) { c.Order.ReconcileAfter = time.Second }, "order.reconcile_after", "order.tx_timeout"},
 		"settling too late":             {func(c *config.Config) { c.Order.ReconcileAfter = 26 * time.Second }, "order.reconcile_after", "25s"},
-		"an unknown purchase token":     {func(c *config.Config) { c.Order.Token = "hunter2" }, "order.token", "must be one of off, required"},
-		"a weak purchase secret":        {func(c *config.Config) { c.Order.TokenSecret = "x" }, "order.token_secret", "at least 32 bytes"},
-		"a proof that is not asked for": {func(c *config.Config) { c.Order.ProofURL = "https://captcha.internal" }, "order.proof_url", "order.token required"},
-		"a proof of no server":          {func(c *config.Config) { c.Order.Token, c.Order.ProofURL = "required", "hunter2" }, "order.proof_url", "must be a URL"},
+		"an unknown purchase token":     {func(c *config.Config) { c.Order.PurchaseToken = "hunter2" }, "order.purchase_token", "must be one of off, required"},
+		"a weak purchase secret":        {func(c *config.Config) { c.Order.PurchaseTokenSecret = "x" }, "order.purchase_token_secret", "at least 32 bytes"},
+		"a proof that is not asked for": {func(c *config.Config) { c.Order.VerifyURL = "https://captcha.internal" }, "order.verify_url", "order.purchase_token required"},
+		"a proof of no server":          {func(c *config.Config) { c.Order.PurchaseToken, c.Order.VerifyURL = "required", "hunter2" }, "order.verify_url", "must be a URL"},
 		"purchase tokens unsigned": {func(c *config.Config) {
-			c.Order.Token, c.Auth.Secret, c.Auth.JWKSFile = "required", "", "keys.json"
-		}, "order.token_secret", "needs a secret"},
+			c.Order.PurchaseToken, c.Auth.Secret, c.Auth.JWKSFile = "required", "", "keys.json"
+		}, "order.purchase_token_secret", "needs a secret"},
 		"an unknown generator":          {func(c *config.Config) { c.ID.Generator = "hunter2" }, "id.generator", "snowflake, daily"},
 		"an unknown level":              {func(c *config.Config) { c.Log.Level = "hunter2" }, "log.level", "debug, info, warn, error"},
 		"an unknown format":             {func(c *config.Config) { c.Log.Format = "hunter2" }, "log.format", ""},
 		"an unknown mode":               {func(c *config.Config) { c.Redis.Mode = "hunter2" }, "redis.mode", "single, sentinel, cluster"},
-		"no burst":                      {func(c *config.Config) { c.Rate.Burst = 0 }, "rate.burst", ""},
-		"a negative rate":               {func(c *config.Config) { c.Rate.PerUser = -1 }, "rate.per_user", ""},
+		"no burst":                      {func(c *config.Config) { c.RateLimit.Burst = 0 }, "rate_limit.burst", ""},
+		"a negative rate":               {func(c *config.Config) { c.RateLimit.PerUser = -1 }, "rate_limit.per_user", ""},
 		"no secret":                     {func(c *config.Config) { c.Auth.Secret = "" }, "auth.secret", "is empty: set SECKILL_AUTH__SECRET"},
 		"a short secret, embedded":      {func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "x", "", nil }, "auth.secret", "at least 32 bytes"},
 		"a short secret":                {func(c *config.Config) { c.Auth.Secret = config.Secret(goodSecret[1:]) }, "auth.secret", "at least 32 bytes"},
@@ -80,7 +80,7 @@ func TestValidate_InvalidConfig_NamesKey(t *testing.T) {
 		"a port too large":              {func(c *config.Config) { c.Admin.Addr = "localhost:65536" }, "admin.addr", ""},
 		"a signed port":                 {func(c *config.Config) { c.Admin.Addr = "localhost:+80" }, "admin.addr", ""},
 		"an URL":                        {func(c *config.Config) { c.HTTP.Addr = "http://hunter2:80" }, "http.addr", ""},
-		"one that is no demonstration":  {func(c *config.Config) { c.Auth.DemoOpen = true }, "auth.demo_open", "embedded stores"},
+		"one that is no demonstration":  {func(c *config.Config) { c.Auth.DemoPublic = true }, "auth.demo_public", "embedded stores"},
 		"one address for both":          {func(c *config.Config) { c.Admin.Addr = c.HTTP.Addr }, "admin.addr", "differ from http.addr"},
 		"a request longer than writing": {func(c *config.Config) { c.HTTP.WriteTimeout = time.Second }, "http.request_timeout", "http.write_timeout"},
 		"a hasty end":                   {func(c *config.Config) { c.HTTP.ShutdownTimeout = time.Second }, "http.shutdown_timeout", "http.request_timeout"},
@@ -177,9 +177,9 @@ func TestLockBackend_OwnServers_MustBeListed(t *testing.T) {
 
 func TestRedLock_ClockDriftExceedsLease_IsRefused(t *testing.T) {
 	c := real(t)
-	c.Lock.Backend, c.Lock.Addrs, c.Lock.Lease = "redlock", []string{"a:1", "b:1", "c:1"}, 100*time.Second
-	require.ErrorContains(t, c.Validate(), "lock.lease must not exceed 99s")
-	c.Lock.Lease = 99 * time.Second
+	c.Lock.Backend, c.Lock.Addrs, c.Lock.TTL = "redlock", []string{"a:1", "b:1", "c:1"}, 100*time.Second
+	require.ErrorContains(t, c.Validate(), "lock.ttl must not exceed 99s")
+	c.Lock.TTL = 99 * time.Second
 	require.NoError(t, c.Validate())
 }
 
@@ -194,12 +194,12 @@ func TestLock_NodeTimeout_LeavesTimeForTheRestOfACall(t *testing.T) {
 		"the default, of short ones": {func(c *config.Config) { redlock(c); c.Redis.Timeout = 199 * time.Millisecond }, "half of redis.timeout"},
 		"a third of a lease": {func(c *config.Config) {
 			redlock(c)
-			c.Lock.Lease, c.Order.TxTimeout, c.Redis.Timeout, c.Lock.NodeTimeout = 3*time.Second, time.Second, 3*time.Second, time.Second
+			c.Lock.TTL, c.Order.TxTimeout, c.Redis.Timeout, c.Lock.NodeTimeout = 3*time.Second, time.Second, 3*time.Second, time.Second
 		}, ""},
 		"more than a third of a lease": {func(c *config.Config) {
 			redlock(c)
-			c.Lock.Lease, c.Order.TxTimeout, c.Redis.Timeout, c.Lock.NodeTimeout = 3*time.Second, time.Second, 3*time.Second, time.Second+1
-		}, "a third of lock.lease"},
+			c.Lock.TTL, c.Order.TxTimeout, c.Redis.Timeout, c.Lock.NodeTimeout = 3*time.Second, time.Second, 3*time.Second, time.Second+1
+		}, "a third of lock.ttl"},
 		"none":                   {func(c *config.Config) { redlock(c); c.Lock.NodeTimeout = 0 }, "from 1ms to 10s"},
 		"of another backend":     {func(c *config.Config) { c.Lock.NodeTimeout = 200 * time.Millisecond }, "for lock.backend redlock: leave it out"},
 		"a default, and another": {func(c *config.Config) { c.Redis.Timeout = 10 * time.Millisecond }, ""},
@@ -312,6 +312,9 @@ func TestValidate_EveryBound_Holds(t *testing.T) {
 				if k.Min != "0s" {
 					beyond = append(beyond, "0", "0s", "999us")
 				}
+			}
+			if k.Kind == "ratio" {
+				beyond = append(beyond, "-0.000001", "1.000001", "-Inf", "+Inf")
 			}
 			for _, text := range beyond {
 				require.True(t, refused(text), "%s was not refused", text)

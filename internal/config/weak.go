@@ -67,15 +67,15 @@ func longestRun(s string) int {
 
 // ValidateServing returns what keeps a valid configuration from being served, and only that: with
 // embedded stores every visitor may become the administrator, so strangers must not reach it
-// unless auth.demo_open says so.
+// unless auth.demo_public says so.
 func (c Config) ValidateServing() error {
-	if !c.Embedded() || isLoopback(c.HTTP.Addr) || c.Auth.DemoOpen {
+	if !c.Embedded() || isLoopback(c.HTTP.Addr) || c.Auth.DemoPublic {
 		return nil
 	}
 	return &KeyError{
-		Keys: []string{"http.addr", "auth.demo_open"},
+		Keys: []string{"http.addr", "auth.demo_public"},
 		Text: "http.addr can be reached from other machines while the stores are embedded, and then every visitor may " +
-			"become its administrator: set mysql.dsn and redis.addrs, or a loopback address, or " + variable("auth.demo_open") +
+			"become its administrator: set mysql.dsn and redis.addrs, or a loopback address, or " + variable("auth.demo_public") +
 			"=true if you mean it",
 	}
 }

@@ -82,7 +82,7 @@ func TestTraces_CollectorThatDoesNotTakeSpans_CloseEndsWithinASecond(t *testing.
 		t.Run(name, func(t *testing.T) {
 			var log lines
 			on, err := tracing.New(t.Context(), tracing.Options{
-				Endpoint: open(t), Sample: 1, Log: slog.New(slog.NewTextHandler(&log, nil)),
+				Endpoint: open(t), SampleRatio: 1, Log: slog.New(slog.NewTextHandler(&log, nil)),
 			})
 			require.NoError(t, err, "a start does not wait for the collector")
 			recorded{Traces: on}.requested(t, func(ctx context.Context) {

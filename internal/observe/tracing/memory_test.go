@@ -24,7 +24,7 @@ func keepOne(t *testing.T, r recorded, id, user int64, failed error) {
 }
 
 func TestTrace_OtherUser_SeesNoSteps(t *testing.T) {
-	r := record(t, tracing.Options{Sample: 1, Keep: 8})
+	r := record(t, tracing.Options{SampleRatio: 1, KeepTraces: 8})
 	require.True(t, r.Keeps())
 	keepOne(t, r, 7, 42, nil)
 	var all []string
@@ -43,7 +43,7 @@ func TestTrace_OtherUser_SeesNoSteps(t *testing.T) {
 }
 
 func TestTraces_Full_DropOldest(t *testing.T) {
-	r := record(t, tracing.Options{Sample: 1, Keep: 3})
+	r := record(t, tracing.Options{SampleRatio: 1, KeepTraces: 3})
 	for id := range int64(10) {
 		keepOne(t, r, 1+id, 42, nil)
 	}
@@ -53,7 +53,7 @@ func TestTraces_Full_DropOldest(t *testing.T) {
 }
 
 func TestTrace_TooManySteps_IsBounded(t *testing.T) {
-	r := record(t, tracing.Options{Sample: 1, Keep: 1})
+	r := record(t, tracing.Options{SampleRatio: 1, KeepTraces: 1})
 	d := decorate(r.Traces)
 	r.requested(t, func(ctx context.Context) {
 		_, _ = r.Place(ctx, order.Request{UserID: 42}, func(ctx context.Context, _ order.Request) (order.Order, error) {

@@ -26,7 +26,7 @@ func groups(s *apptest.Shop, on func([]*order.Attempt, time.Time, error)) order.
 func TestTrace_Unlock_StartsAfterCommit(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
-			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			s, r := apptest.Open(t, commit), record(t, tracing.Options{SampleRatio: 1})
 			const crowd, broken = 40, 12
 			c := s.Sell(t, 2*crowd, 1)
 			service := order.NewService(r.shop(s))
@@ -116,7 +116,7 @@ func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan) {
 func TestTrace_Order_HasItsStepsInOrder(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
-			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			s, r := apptest.Open(t, commit), record(t, tracing.Options{SampleRatio: 1})
 			c := s.Sell(t, 4, 1)
 			service := order.NewService(r.shop(s))
 			o, err := r.place(t, service, apptest.Request(c, 7, ""))
@@ -143,7 +143,7 @@ func TestTrace_Order_HasItsStepsInOrder(t *testing.T) {
 
 // The worker's spans are in the trace of the request, which another instance may have answered.
 func TestTrace_QueuedOrder_IsOneTrace(t *testing.T) {
-	s, r := apptest.Open(t), record(t, tracing.Options{Sample: 1})
+	s, r := apptest.Open(t), record(t, tracing.Options{SampleRatio: 1})
 	c := s.Sell(t, 4, 1)
 	d := r.shop(s)
 	d.Admission, d.Queue, d.QueueCapacity, d.QueueMaxAge = nil, s.Stock.Queue("one", apptest.Patient), 100, apptest.Patient
@@ -184,7 +184,7 @@ func TestTrace_QueuedOrder_IsOneTrace(t *testing.T) {
 func TestTrace_LockLeftToExpire_HasNoUnlock(t *testing.T) {
 	for _, commit := range apptest.Commits {
 		t.Run(string(commit), func(t *testing.T) {
-			s, r := apptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			s, r := apptest.Open(t, commit), record(t, tracing.Options{SampleRatio: 1})
 			c := s.Sell(t, 4, 1)
 			d := r.shop(s)
 			d.Committer = lostCommits{groups(s, r.OnTransaction())}

@@ -42,7 +42,7 @@ func sentTo(t *testing.T, do func(on *Traces)) (spans []*otlp.Span, log string) 
 		}
 	}))
 	var out bytes.Buffer
-	on, err := New(t.Context(), Options{Endpoint: server.URL, Sample: 1, Log: slog.New(slog.NewTextHandler(&out, nil))})
+	on, err := New(t.Context(), Options{Endpoint: server.URL, SampleRatio: 1, Log: slog.New(slog.NewTextHandler(&out, nil))})
 	require.NoError(t, err)
 	do(on)
 	on.Close(t.Context())
@@ -150,7 +150,7 @@ func TestLogFailure_SpanCannotBeEncoded_DoesNotBlameTheEndpoint(t *testing.T) {
 }
 
 func TestMemory_OneTraceOfManyOrders_IndexIsBounded(t *testing.T) {
-	on, err := New(t.Context(), Options{Sample: 1, Keep: 2})
+	on, err := New(t.Context(), Options{SampleRatio: 1, KeepTraces: 2})
 	require.NoError(t, err)
 	defer on.Close(t.Context())
 	place := func(id int64, traceparent string) {

@@ -18,16 +18,16 @@ const askedPerSecond = 100
 //	a span of ours above ─▶ as that
 //	linked to a traced one ─▶ yes: the transaction of a group
 //	a traceparent ─▶ as it asks, askedPerSecond at most
-//	none ─▶ one of so many
+//	none ─▶ the share that Options has
 type sampler struct {
 	unasked sdk.Sampler
 	asked   *rate.Limiter
 }
 
-func newSampler(oneOf int) sampler {
+func newSampler(ratio float64) sampler {
 	s := sampler{sdk.NeverSample(), rate.NewLimiter(askedPerSecond, askedPerSecond)}
-	if oneOf > 0 {
-		s.unasked = sdk.TraceIDRatioBased(1 / float64(oneOf))
+	if ratio > 0 {
+		s.unasked = sdk.TraceIDRatioBased(ratio)
 	}
 	return s
 }

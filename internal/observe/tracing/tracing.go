@@ -41,13 +41,13 @@ import (
 
 // Options say which requests are traced, and where the spans go.
 type Options struct {
-	Endpoint string // the URL that OTLP over HTTP is sent to; "" sends nothing
-	Sample   int    // one of so many requests is traced; 0: those alone that ask for it
-	Keep     int    // traces of orders that are kept for their buyers; 0 keeps none
-	Version  string // of the program
-	Instance string // its name in the fleet
-	Log      *slog.Logger
-	Spans    sdk.SpanProcessor // receives every span as well; may be nil
+	Endpoint    string  // the URL that OTLP over HTTP is sent to; "" sends nothing
+	SampleRatio float64 // share of the requests that are traced, from 0 to 1; 0: only requests that ask
+	KeepTraces  int     // traces of orders that are kept for their buyers; 0 keeps none
+	Version     string  // of the program
+	Instance    string  // its name in the fleet
+	Log         *slog.Logger
+	Spans       sdk.SpanProcessor // receives every span as well; may be nil
 }
 
 // Traces makes spans. All its methods may be called on nil.
@@ -62,12 +62,12 @@ type Traces struct {
 
 // New returns nil if the options send, keep and hand on nothing.
 func New(ctx context.Context, o Options) (*Traces, error) {
-	if o.Endpoint == "" && o.Keep == 0 && o.Spans == nil {
+	if o.Endpoint == "" && o.KeepTraces == 0 && o.Spans == nil {
 		return nil, nil //nolint:nilnil // nil is traces that are off
 	}
-	t := &Traces{unasked: o.Sample > 0, log: o.Log}
+	t := &Traces{unasked: o.SampleRatio > 0, log: o.Log}
 	with := []sdk.TracerProviderOption{
-		sdk.WithSampler(newSampler(o.Sample)),
+		sdk.WithSampler(newSampler(o.SampleRatio)),
 		sdk.WithResource(resource.NewWithAttributes(semconv.SchemaURL,
 			semconv.ServiceName("seckill"), semconv.ServiceVersion(text(o.Version)), semconv.ServiceInstanceID(text(o.Instance)))),
 	}
@@ -82,8 +82,8 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 		t.exporter = exporter
 		with = append(with, sdk.WithBatcher(repairer{exporter}))
 	}
-	if o.Keep > 0 {
-		t.kept = newMemory(o.Keep)
+	if o.KeepTraces > 0 {
+		t.kept = newMemory(o.KeepTraces)
 		with = append(with, sdk.WithSpanProcessor(t.kept))
 	}
 	if o.Spans != nil {

@@ -25,7 +25,7 @@ func (database) InTx(context.Context, func(context.Context, order.Tx) error) err
 
 // With traces off the order path is made of the very same parts.
 func TestTracing_Off_DecoratesNothing(t *testing.T) {
-	off, err := tracing.New(t.Context(), tracing.Options{Sample: 1})
+	off, err := tracing.New(t.Context(), tracing.Options{SampleRatio: 1})
 	require.NoError(t, err)
 	require.Nil(t, off)
 	require.Equal(t, order.Database(database{}), off.Database(database{}))
@@ -69,9 +69,9 @@ func (p parts) place(ctx context.Context, _ order.Request) (order.Order, error) 
 // BenchmarkSteps is what tracing adds to an order: nothing when it is off, little when it is on
 // and the order is not traced.
 func BenchmarkSteps(b *testing.B) {
-	unasked, err := tracing.New(b.Context(), tracing.Options{Keep: 1})
+	unasked, err := tracing.New(b.Context(), tracing.Options{KeepTraces: 1})
 	require.NoError(b, err)
-	each, err := tracing.New(b.Context(), tracing.Options{Keep: 1, Sample: 1})
+	each, err := tracing.New(b.Context(), tracing.Options{KeepTraces: 1, SampleRatio: 1})
 	require.NoError(b, err)
 	for name, t := range map[string]*tracing.Traces{"off": nil, "unasked": unasked, "traced": each} {
 		b.Run(name, func(b *testing.B) {
@@ -134,7 +134,7 @@ func TestTracing_ParentNotSampled_UsesSampleRate(t *testing.T) {
 	}
 	require.Empty(t, none.spans.Ended())
 
-	some := record(t, tracing.Options{Sample: 10})
+	some := record(t, tracing.Options{SampleRatio: 1.0 / 10})
 	for range 2000 {
 		_, done, _ := request(t, some, "")
 		done(http.StatusOK)
@@ -144,7 +144,7 @@ func TestTracing_ParentNotSampled_UsesSampleRate(t *testing.T) {
 
 // Any client may ask, and as often as it likes.
 func TestSampling_ClientRequests_AreBounded(t *testing.T) {
-	r := record(t, tracing.Options{Sample: 1_000_000})
+	r := record(t, tracing.Options{SampleRatio: 1.0 / 1_000_000})
 	began := time.Now()
 	for range 5000 {
 		_, done, _ := request(t, r, asking)
@@ -164,7 +164,7 @@ func TestSpans_Endpoint_ReceivesThem(t *testing.T) {
 		path, sent = r.URL.Path, sent+string(body)
 	}))
 	defer collector.Close()
-	on, err := tracing.New(t.Context(), tracing.Options{Endpoint: collector.URL, Sample: 1, Version: "v9", Instance: "abcd"})
+	on, err := tracing.New(t.Context(), tracing.Options{Endpoint: collector.URL, SampleRatio: 1, Version: "v9", Instance: "abcd"})
 	require.NoError(t, err)
 	r := recorded{Traces: on}
 	r.requested(t, func(ctx context.Context) {

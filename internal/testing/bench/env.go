@@ -118,7 +118,7 @@ const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
 func (h *env) settings(dsn string) []string {
 	return []string{
 		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.Redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
-		freePort, freeAdminPort, jsonLog, "SECKILL_HTTP__DRAIN_DELAY=1s", "SECKILL_RATE__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
+		freePort, freeAdminPort, jsonLog, "SECKILL_HTTP__DRAIN_DELAY=1s", "SECKILL_RATE_LIMIT__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *Env) openStores(ctx context.Context, o EnvOptions) (err error) {
 }
 
 // defaultRate is the default limit of one user, which the benchmark lifts.
-const defaultRate = "SECKILL_RATE__PER_USER=20"
+const defaultRate = "SECKILL_RATE_LIMIT__PER_USER=20"
 
 func (h *env) openEmbedded(ctx context.Context, settings []string) (_ *deployment, err error) {
 	s := &deployment{}

@@ -49,7 +49,7 @@ func (p path) inTurn() bool { return p.counts() != "" && p.sale != bareRoute }
 
 const (
 	batchOfOne = "SECKILL_ORDER__BATCH_SIZE=1"
-	withTokens = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
+	withTokens = "SECKILL_ORDER__PURCHASE_TOKEN=required" //nolint:gosec // no secret
 	modeQueue  = "SECKILL_ORDER__MODE=queue"
 	noLock     = "SECKILL_LOCK__BACKEND=none"
 	// The queue has room for every purchase request of a round, because the path does not measure refusals.

@@ -49,8 +49,8 @@ func (b *environment) environ() ([]string, error) {
 	}
 	env := []string{
 		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,
-		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_HTTP__MAX_IN_FLIGHT=" + strconv.Itoa(places),
-		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
+		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE_LIMIT__PER_USER=0", "SECKILL_HTTP__MAX_IN_FLIGHT=" + strconv.Itoa(places),
+		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__TTL=" + held.String(),
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + b.lock, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
 	}
@@ -64,7 +64,7 @@ func (b *environment) environ() ([]string, error) {
 		env = append(env, "SECKILL_REDIS__USERNAME="+user, "SECKILL_REDIS__PASSWORD="+user)
 	}
 	if b.tokens {
-		env = append(env, "SECKILL_ORDER__TOKEN=required", "SECKILL_ORDER__TOKEN_TTL=10m")
+		env = append(env, "SECKILL_ORDER__PURCHASE_TOKEN=required", "SECKILL_ORDER__PURCHASE_TOKEN_TTL=10m")
 	}
 	if b.lock == unlocked {
 		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")

@@ -26,7 +26,7 @@ func TestClocks_InstanceSkewed_FollowsTheMajority(t *testing.T) {
 	require.NoError(t, err)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	i := s.with("SECKILL_REDIS__ADDRS="+r.Addr(), "SECKILL_RATE__PER_USER=0").migrated(t, m.DSN(name)).instance(t)
+	i := s.with("SECKILL_REDIS__ADDRS="+r.Addr(), "SECKILL_RATE_LIMIT__PER_USER=0").migrated(t, m.DSN(name)).instance(t)
 	admin, buyer := i.asAdmin(t), i.as(t, 7)
 	unpaid := buyer.buy(i.sale(t, 5, 1), "").sold(t, http.StatusCreated)
 	later, began := i.sale(t, 5, 1), time.Now().UTC()

@@ -112,7 +112,7 @@ func TestErrorCodes_EveryCodeOfTheContract_IsAProblem(t *testing.T) {
 
 func TestRateLimit_OneUserAboveRate_OthersServed(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=1")
+	s := newShop(t, "SECKILL_RATE_LIMIT__PER_USER=1", "SECKILL_RATE_LIMIT__BURST=1")
 	i := s.instance(t)
 	c := i.as(t, 7)
 	limited := 0

@@ -82,7 +82,7 @@ func loadTest(t *testing.T, shop, scenarios string, env ...string) (l loaded) {
 // unhurried are settings by which a busy machine refuses nothing: its calls may take long.
 var unhurried = []string{
 	"SECKILL_HTTP__REQUEST_TIMEOUT=12s", "SECKILL_HTTP__READ_TIMEOUT=12s", "SECKILL_HTTP__WRITE_TIMEOUT=20s", "SECKILL_REDIS__TIMEOUT=9s",
-	"SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_LOCK__LEASE=13s", "SECKILL_ORDER__RECONCILE_AFTER=15s", "SECKILL_ORDER__QUEUE_MAX_AGE=12s",
+	"SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_LOCK__TTL=13s", "SECKILL_ORDER__RECONCILE_AFTER=15s", "SECKILL_ORDER__QUEUE_MAX_AGE=12s",
 }
 
 func TestK6_WorkingServer_PassesEveryScenario(t *testing.T) {
@@ -90,7 +90,7 @@ func TestK6_WorkingServer_PassesEveryScenario(t *testing.T) {
 	testservers.Need(t) // compiling k6 is not for `make quick`
 	type run struct{ scenario, setting string }
 	var all []run
-	for _, setting := range []string{"SECKILL_ORDER__TOKEN=off", "SECKILL_ORDER__TOKEN=required", "SECKILL_ORDER__MODE=queue"} {
+	for _, setting := range []string{"SECKILL_ORDER__PURCHASE_TOKEN=off", "SECKILL_ORDER__PURCHASE_TOKEN=required", "SECKILL_ORDER__MODE=queue"} {
 		for _, scenario := range []string{"smoke", "ramp", "spike", "soldout", "taps", "pay"} {
 			all = append(all, run{scenario, setting})
 		}

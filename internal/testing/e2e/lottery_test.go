@@ -37,7 +37,7 @@ func (i *instance) draw(t testing.TB, coupon string) (d drawOf) {
 func TestLottery_InstancesDie_DrawFinishes(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
-	s := newShop(t, "SECKILL_ORDER__MODE=queue", "SECKILL_ORDER__QUEUE_ORDER=lottery", "SECKILL_ORDER__LOTTERY_WINDOW=8s", "SECKILL_RATE__PER_USER=0")
+	s := newShop(t, "SECKILL_ORDER__MODE=queue", "SECKILL_ORDER__QUEUE_ORDER=lottery", "SECKILL_ORDER__LOTTERY_WINDOW=8s", "SECKILL_RATE_LIMIT__PER_USER=0")
 	fleet := s.fleet(t)
 	const stock, users = 60, 240
 	id := fleet[0].saleFrom(t, "Lottery", stock, 0)

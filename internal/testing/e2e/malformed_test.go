@@ -35,7 +35,7 @@ func raw(t testing.TB, i *instance, text string) (status int, body string) {
 
 func TestRequests_Malformed_NeverAreServerErrors(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, "SECKILL_HTTP__READ_TIMEOUT=1s", "SECKILL_RATE__PER_USER=0")
+	s := newShop(t, "SECKILL_HTTP__READ_TIMEOUT=1s", "SECKILL_RATE_LIMIT__PER_USER=0")
 	i := s.instance(t)
 	id := i.sale(t, 100, 1)
 	auth := "Authorization: Bearer " + token(t, 7, "user") + "\r\n"

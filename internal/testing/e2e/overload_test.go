@@ -36,11 +36,11 @@ const (
 // newJam starts an instance that makes four orders at once. Eight requests may wait for the whole test.
 func newJam(t *testing.T, env ...string) *jam {
 	dsn := strings.ReplaceAll(migratedDSN(t), "readTimeout=5s", "readTimeout=25s") // it must outlast the row
-	j := &jam{shop: redisShop(t, "SECKILL_RATE__PER_USER=0").on(dsn), told: map[int]int{}}
+	j := &jam{shop: redisShop(t, "SECKILL_RATE_LIMIT__PER_USER=0").on(dsn), told: map[int]int{}}
 	j.instance = j.shop.instance(t, append([]string{
 		fmt.Sprint("SECKILL_ADMISSION__MAX_CONCURRENT=", atWork), fmt.Sprint("SECKILL_ADMISSION__MAX_WAITING=", inQueue), "SECKILL_ADMISSION__MAX_WAIT=20s",
 		"SECKILL_HTTP__REQUEST_TIMEOUT=30s", "SECKILL_HTTP__WRITE_TIMEOUT=40s", "SECKILL_HTTP__SHUTDOWN_TIMEOUT=30s",
-		"SECKILL_ORDER__TX_TIMEOUT=24s", "SECKILL_LOCK__LEASE=60s", "SECKILL_ORDER__RECONCILE_AFTER=25s",
+		"SECKILL_ORDER__TX_TIMEOUT=24s", "SECKILL_LOCK__TTL=60s", "SECKILL_ORDER__RECONCILE_AFTER=25s",
 	}, env...)...)
 	j.coupon = j.sale(t, 100, 1)
 	do := statements(t, dsn)

@@ -66,7 +66,7 @@ func TestPage_QueuedBuyer_SeesPositionThenOrder(t *testing.T) {
 func TestPage_BusyOrRateLimited_RetriesPurchase(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
-	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=8")...)
+	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_RATE_LIMIT__PER_USER=1", "SECKILL_RATE_LIMIT__BURST=8")...)
 	i := s.instance(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {

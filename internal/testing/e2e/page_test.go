@@ -253,7 +253,7 @@ func TestPage_RealStores_AdministratorPastesToken(t *testing.T) {
 
 func TestPage_AdminRoutesElsewhere_HidesAdminView(t *testing.T) {
 	t.Parallel()
-	b, i := theBrowser(t), serve(t, "SECKILL_ADMIN__API=true")
+	b, i := theBrowser(t), serve(t, "SECKILL_ADMIN__SERVE_API=true")
 	for _, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, i.url, l)

@@ -17,7 +17,7 @@ func TestPurchaseTokens_Sale_SellsExactly(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"sync", "queue"} {
 		t.Run(mode, func(t *testing.T) {
-			s := newShop(t, "SECKILL_ORDER__TOKEN=required", "SECKILL_ORDER__MODE="+mode)
+			s := newShop(t, "SECKILL_ORDER__PURCHASE_TOKEN=required", "SECKILL_ORDER__MODE="+mode)
 			in := s.instance(t)
 			id := in.sale(t, 100, 2)
 
@@ -49,7 +49,7 @@ func TestPurchaseTokens_Sale_SellsExactly(t *testing.T) {
 func TestPage_PurchaseTokens_RequestsOne(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
-	i := embeddedShop(t, "SECKILL_ORDER__TOKEN=required")
+	i := embeddedShop(t, "SECKILL_ORDER__PURCHASE_TOKEN=required")
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := i.sale(t, 10, 2)

@@ -13,7 +13,7 @@ import (
 func TestRateLimit_UserOfAllInstances_IsShared(t *testing.T) {
 	t.Parallel()
 	const perSecond, burst, seconds = 20, 8, 4
-	s := newShop(t, "SECKILL_RATE__PER_USER=20", "SECKILL_RATE__BURST=8")
+	s := newShop(t, "SECKILL_RATE_LIMIT__PER_USER=20", "SECKILL_RATE_LIMIT__BURST=8")
 	fleet := s.fleet(t)
 	var served atomic.Int64
 	var asking sync.WaitGroup

@@ -86,7 +86,7 @@ func (s shop) migrated(t testing.TB, dsn string) shop {
 // lock is free after a second, and its holds are settled after as long.
 func impatient() []string {
 	return []string{
-		"SECKILL_ORDER__TX_TIMEOUT=500ms", "SECKILL_LOCK__LEASE=1s", "SECKILL_ORDER__RECONCILE_AFTER=1s",
+		"SECKILL_ORDER__TX_TIMEOUT=500ms", "SECKILL_LOCK__TTL=1s", "SECKILL_ORDER__RECONCILE_AFTER=1s",
 		"SECKILL_ORDER__BACKGROUND_INTERVAL=250ms",
 	}
 }

@@ -160,7 +160,7 @@ func TestServe_SIGTERMWithASilentCollector_EndsCleanlyAndInTime(t *testing.T) {
 	collector, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = collector.Close() }()
-	s := newShop(t, "SECKILL_OTEL__ENDPOINT=http://"+collector.Addr().String(), "SECKILL_OTEL__SAMPLE=1")
+	s := newShop(t, "SECKILL_OTEL__ENDPOINT=http://"+collector.Addr().String(), "SECKILL_OTEL__SAMPLE_RATIO=1")
 	i := s.instance(t)
 	id := i.sale(t, 5, 1)
 	require.Equal(t, http.StatusCreated, i.as(t, 1).do(http.MethodPost, "/api/v1/coupons/"+id+"/orders", "").status)

@@ -160,7 +160,7 @@ func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate
 	}
 	dsn := testservers.DSN(t)
 	s := newShopOver(t, dsn, slices.Concat(unhurried, []string{
-		"SECKILL_ORDER__MODE=" + mode, "SECKILL_HTTP__DRAIN_DELAY=" + drain.String(), "SECKILL_RATE__PER_USER=0",
+		"SECKILL_ORDER__MODE=" + mode, "SECKILL_HTTP__DRAIN_DELAY=" + drain.String(), "SECKILL_RATE_LIMIT__PER_USER=0",
 	})...)
 	b := loadBalancer{probeEvery: probeEvery}
 	addr := b.stands(t)

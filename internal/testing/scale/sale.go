@@ -76,7 +76,7 @@ func (h *workspace) open(ctx context.Context, buyers int64) (_ *sale, err error)
 		"SECKILL_MYSQL__DSN=" + dsn + "&readTimeout=2s&writeTimeout=2s", // as README.md recommends
 		"SECKILL_REDIS__ADDRS=" + s.Redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
 		"SECKILL_AUTH__TOKEN_TTL=24h", "SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0",
-		"SECKILL_LOG__FORMAT=json", "SECKILL_HTTP__DRAIN_DELAY=1s", "SECKILL_RATE__PER_USER=0", "SECKILL_ORDER__PAYMENT_TIMEOUT=24h",
+		"SECKILL_LOG__FORMAT=json", "SECKILL_HTTP__DRAIN_DELAY=1s", "SECKILL_RATE_LIMIT__PER_USER=0", "SECKILL_ORDER__PAYMENT_TIMEOUT=24h",
 		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + h.Tick.String(),
 	}
 	return s, s.serve(ctx)

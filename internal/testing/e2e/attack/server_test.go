@@ -60,7 +60,7 @@ func start(t *testing.T, k keys, settings []string) *target {
 	dir := t.TempDir()
 	env := []string{
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_AUTH__SECRET=" + secret,
-		"SECKILL_RATE__PER_USER=0", "SECKILL_RATE__SESSIONS=0", "SECKILL_HTTP__DRAIN_DELAY=0s",
+		"SECKILL_RATE_LIMIT__PER_USER=0", "SECKILL_RATE_LIMIT__LOGINS=0", "SECKILL_HTTP__DRAIN_DELAY=0s",
 		"SECKILL_HTTP__HOSTS=x,y,honest", // of requests whose host does not matter
 	}
 	for _, one := range settings {
@@ -82,7 +82,7 @@ func start(t *testing.T, k keys, settings []string) *target {
 	s.LogServing()
 	s.addr = strings.TrimPrefix(s.URL, "http://")
 	s.admin = regexp.MustCompile(`"admin":"([^"]+)"`).FindStringSubmatch(s.log.String())[1]
-	if s.rule = s.URL; cfg.Admin.API {
+	if s.rule = s.URL; cfg.Admin.ServeAPI {
 		s.rule = "http://" + s.admin
 	}
 	s.sales = s.open()
