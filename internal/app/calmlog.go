@@ -18,7 +18,7 @@ type calmHandler struct {
 }
 
 // calmScope has the attributes whose values distinguish causes.
-var calmScope = map[string]bool{"job": true, "backend": true, "server": true, "check": true, "coupon": true, "cause": true}
+var calmScope = map[string]bool{"task": true, "backend": true, "server": true, "check": true, "coupon": true, "cause": true}
 
 // calm has the warnings of the last minute, by cause.
 type calm struct {

@@ -15,8 +15,8 @@ import (
 )
 
 type logLine struct {
-	Level, Msg, Job, Error string
-	Times                  int
+	Level, Msg, Task, Error string
+	Times                   int
 }
 
 // logBuffer is written to by the goroutines of timers, too.
@@ -53,7 +53,7 @@ func TestWarnings_SameCause_AreLoggedOncePerMinute(t *testing.T) {
 		var b logBuffer
 		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
 		log := slog.New(h)
-		fail := func(job string) { log.Warn("background job failed", "job", job, "error", errors.New("away")) }
+		fail := func(task string) { log.Warn("background task failed", "task", task, "error", errors.New("away")) }
 		for range 30 {
 			fail("relay")
 			fail("expire")
@@ -64,8 +64,8 @@ func TestWarnings_SameCause_AreLoggedOncePerMinute(t *testing.T) {
 		log.Error("failed")
 		log.Error("failed")
 		got := linesOf(t, &b)
-		require.Len(t, got, 6, "one a job, and all that is no warning")
-		require.Equal(t, []string{"relay", "expire"}, []string{got[0].Job, got[1].Job})
+		require.Len(t, got, 6, "one a task, and all that is no warning")
+		require.Equal(t, []string{"relay", "expire"}, []string{got[0].Task, got[1].Task})
 		require.Zero(t, got[0].Times)
 
 		time.Sleep(31 * time.Second)
@@ -93,8 +93,8 @@ func TestWarnings_LoggerWithAttributes_AreDistinct(t *testing.T) {
 		var b logBuffer
 		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
 		for range 2 {
-			slog.New(h).With("job", "a").Warn("failed")
-			slog.New(h).With("job", "b").Warn("failed")
+			slog.New(h).With("task", "a").Warn("failed")
+			slog.New(h).With("task", "b").Warn("failed")
 		}
 		require.Len(t, linesOf(t, &b), 2)
 		h.flush()

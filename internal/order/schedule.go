@@ -79,7 +79,7 @@ func (s *Reconciler) runPass(ctx context.Context, w Schedule, job string, do fun
 		return
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "background job failed", "job", job, "error", err)
+		s.log.WarnContext(ctx, "background task failed", "task", job, "error", err)
 	}
 	if w.OnPass != nil && (done > 0 || err != nil) {
 		w.OnPass(job, done, err)

@@ -56,8 +56,8 @@ func New() *Metrics {
 	m.newOrderMetrics()
 	m.newLockMetrics()
 	m.items = m.counters("seckill_background_items_total",
-		"Orders expired, units relayed, holds reconciled, entries consumed, sales restored and ended ones freed.", "job")
-	m.failures = m.counters("seckill_background_failures_total", "Background passes that failed.", "job")
+		"Orders expired, units relayed, holds reconciled, entries consumed, sales restored and ended ones freed.", "task")
+	m.failures = m.counters("seckill_background_failures_total", "Background passes that failed.", "task")
 	m.up = m.gauges("seckill_backend_up", "1 while a backend answers, 0 while its circuit is open.", "backend")
 	m.clocks = m.gauges("seckill_clock_offset_seconds", "How far this instance's clock is ahead of a server's.", "server")
 	m.evicted = m.counters("seckill_redis_evicted_keys_total", "Keys that a server of Redis dropped to make room.", "server")
@@ -74,7 +74,7 @@ func (m *Metrics) newOrderMetrics() {
 		"Time of HTTP requests.", "route", "method", "status")
 	m.refused = m.counters("seckill_admission_refused_total",
 		"Purchase requests that were not admitted, by reason: full, waited or late.", "reason")
-	m.unavailable = m.counters("seckill_unavailable_total",
+	m.unavailable = m.counters("seckill_store_errors_total",
 		"Requests that were refused because of a store, by cause.", "cause")
 	m.groupOrders = m.histogram("seckill_group_commit_orders", "Orders committed in one transaction.",
 		prometheus.ExponentialBuckets(1, 2, 10))
@@ -174,11 +174,11 @@ func (m *Metrics) LockHooks() lock.Hooks {
 	}
 }
 
-// ObservePass counts a pass of a background job: the items that it worked on, and the pass itself if it failed. The
-// failures of a job begin at 0 with its first pass, so Prometheus sees the first failure as an increase.
-func (m *Metrics) ObservePass(job string, items int, err error) {
-	m.items.WithLabelValues(job).Add(float64(items))
-	failures := m.failures.WithLabelValues(job)
+// ObservePass counts a pass of a background task: the items that it worked on, and the pass itself if it failed. The
+// failures of a task begin at 0 with its first pass, so Prometheus sees the first failure as an increase.
+func (m *Metrics) ObservePass(task string, items int, err error) {
+	m.items.WithLabelValues(task).Add(float64(items))
+	failures := m.failures.WithLabelValues(task)
 	if err != nil {
 		failures.Inc()
 	}
@@ -206,7 +206,7 @@ func (m *Metrics) WatchAdmission(limit, atWork, waiting func() int) {
 		value      func() int
 	}{
 		{"seckill_admission_limit", "Orders that may be placed at once, at present.", limit},
-		{"seckill_admission_orders", "Orders that are being placed.", atWork},
+		{"seckill_admission_in_flight", "Orders that are being placed.", atWork},
 		{"seckill_admission_waiting", "Purchase requests that wait to be admitted.", waiting},
 	} {
 		m.gauge(g.name, g.help, func() float64 { return float64(g.value()) })

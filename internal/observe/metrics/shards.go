@@ -14,7 +14,7 @@ import (
 
 // WatchShards exports the units in each shard of the coupons on sale.
 func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx context.Context, all []coupon.Coupon) ([][]int64, []error)) {
-	units := prometheus.NewDesc("seckill_shard_units", "Units left in a shard.", []string{"coupon", "shard"}, nil)
+	units := prometheus.NewDesc("seckill_stock_remaining", "Units left in a shard.", []string{"coupon", "shard"}, nil)
 	m.registry.MustRegister(saleCollector{[]*prometheus.Desc{units}, known, func(ctx context.Context, all []coupon.Coupon, tell tellGauge) {
 		shards, errs := left(ctx, all)
 		for i, c := range all {

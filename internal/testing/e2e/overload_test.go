@@ -82,7 +82,7 @@ func (j *jam) come(ctx context.Context, t *testing.T, first, many int) {
 // listener, which is a part of the test.
 func (j *jam) await(t *testing.T, orders, waiting int) {
 	t.Helper()
-	want := []string{fmt.Sprintf("\nseckill_admission_orders %d\n", orders), fmt.Sprintf("\nseckill_admission_waiting %d\n", waiting)}
+	want := []string{fmt.Sprintf("\nseckill_admission_in_flight %d\n", orders), fmt.Sprintf("\nseckill_admission_waiting %d\n", waiting)}
 	within(t, 15*time.Second, func() error {
 		text := j.tell(t, "/metrics")
 		for _, line := range want {

@@ -62,7 +62,7 @@ func TestRequests_ReadOnlyStore_NameIt(t *testing.T) {
 		assert.Contains(t, textOf(t, i.admin+"/readyz"), cause)
 		require.NoError(t, of.start())
 		i.apart(t, http.StatusOK)
-		assert.Regexp(t, `seckill_unavailable_total\{cause="`+cause+`"\} [3-9]`, textOf(t, i.admin+"/metrics"))
+		assert.Regexp(t, `seckill_store_errors_total\{cause="`+cause+`"\} [3-9]`, textOf(t, i.admin+"/metrics"))
 		within(t, 20*time.Second, func() error {
 			if got := buy(); got.status != http.StatusCreated {
 				return fmt.Errorf("%s: %d %s", cause, got.status, got.body)

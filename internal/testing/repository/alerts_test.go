@@ -105,7 +105,7 @@ func TestAlerts_MetricsWithDashboard_Exist(t *testing.T) {
 			named[name] = true
 			assert.True(t, there[name], "%s: there is no metric %s", expr, name)
 		}
-		// A scrape gives each series a job of its own, and renames the program's.
+		// The label job belongs to the scrape, and no metric of the program has it.
 		assert.NotRegexp(t, `by \([^)]*\bjob\b`, expr)
 	}
 	require.Greater(t, len(named), 15, "%v", slices.Sorted(maps.Keys(named)))
@@ -125,7 +125,7 @@ func TestDashboard_Panels_ShowTheirTitle(t *testing.T) {
 	for _, p := range board.Panels {
 		assert.NotEmpty(t, p.Description, p.Title)
 		for _, target := range p.Targets {
-			if regexp.MustCompile(`seckill_(shard_units|queue_)`).MatchString(target.Expr) {
+			if regexp.MustCompile(`seckill_(stock_remaining|queue_)`).MatchString(target.Expr) {
 				assert.Contains(t, target.Expr, "max by (coupon", p.Title)
 			}
 			by := regexp.MustCompile(`by \(([^)]*)\)`).FindStringSubmatch(target.Expr)
