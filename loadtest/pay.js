@@ -16,7 +16,7 @@ const stock = Math.max(1, Math.floor(planned(stages) / 4));
 export const options = {
   scenarios: { pay: arrivals(stages) },
   thresholds: {
-    ...verdicts(planned(stages), 'sold_out', 'busy', 'rate_limited', 'overloaded', 'void'),
+    ...verdicts(planned(stages), 'sold_out', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     checks: ['rate==1'],
     orders_accepted: [`count>=${stock}`],
     orders_paid: ['count>=1'],

@@ -11,7 +11,7 @@ const stages = [
 export const options = {
   scenarios: { ramp: arrivals(stages) },
   thresholds: {
-    ...verdicts(planned(stages), 'busy', 'rate_limited', 'overloaded', 'void'),
+    ...verdicts(planned(stages), 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     orders_accepted: [`count>=${Math.floor(planned(stages) / 4)}`],
     'buyer_wait{name:buy}': under({ 'p(95)': 1000, 'p(99)': 2000 }),
   },

@@ -47,10 +47,10 @@ const audited = Object.fromEntries(['clean', 'settled', 'oversold', 'duplicates'
 
 // codes are the refusals of the API; one that is not among them is a failure.
 const codes = [
-  'sold_out', 'not_drawn', 'limit_reached', 'cooldown', 'busy', 'not_started', 'rate_limited', 'overloaded', 'void',
+  'sold_out', 'not_drawn', 'limit_reached', 'cooldown', 'request_in_progress', 'not_started', 'rate_limited', 'overloaded', 'abandoned',
   'bad_request', 'unauthenticated', 'forbidden', 'not_found', 'method_not_allowed', 'too_large', 'unsupported_media_type', 'wrong_host',
   'purchase_token_required', 'purchase_token_invalid', 'purchase_token_expired', 'proof_rejected',
-  'conflict', 'ended', 'key_reused', 'not_loaded', 'unavailable', 'in_doubt', 'internal',
+  'conflict', 'ended', 'idempotency_key_reused', 'sale_paused', 'stock_loading', 'unavailable', 'in_doubt', 'internal',
 ];
 
 // answers are those that are neither an order nor a refusal of the API.
@@ -199,8 +199,8 @@ function wait(first, i) {
       accepted.add(1);
       return order;
     }
-    if (res.status === 404 || status === 'void' || status === 'not_drawn') {
-      refused.add(1, { code: status === 'not_drawn' ? status : 'void' });
+    if (res.status === 404 || status === 'abandoned' || status === 'not_drawn') {
+      refused.add(1, { code: status === 'not_drawn' ? status : 'abandoned' });
       return null;
     }
   }

@@ -27,7 +27,7 @@ export const options = {
     eye: { executor: 'per-vu-iterations', vus: 1, iterations: 1, exec: 'eye', maxDuration: `${Math.ceil(minutes + 2)}m` },
   },
   thresholds: {
-    ...verdicts((minutes * 60 * peak) / 10, 'busy', 'rate_limited', 'overloaded', 'void'),
+    ...verdicts((minutes * 60 * peak) / 10, 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     'checks{growth:none}': ['rate==1'],
     'buyer_wait{name:buy}': under({ 'p(99)': 1000 }),
   },

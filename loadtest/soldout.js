@@ -11,7 +11,7 @@ const stages = [
 export const options = {
   scenarios: { soldout: arrivals(stages) },
   thresholds: {
-    ...verdicts(planned(stages), 'sold_out', 'limit_reached', 'busy', 'rate_limited', 'overloaded', 'void'),
+    ...verdicts(planned(stages), 'sold_out', 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     orders_accepted: [`count==${stock}`],
     'orders_refused{code:sold_out}': [`count>=${Math.floor(planned(stages) / 4)}`],
     'buyer_wait{name:buy}': under({ 'p(95)': 500, 'p(99)': 1000 }),

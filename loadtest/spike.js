@@ -13,7 +13,7 @@ const stages = [
 export const options = {
   scenarios: { spike: arrivals(stages) },
   thresholds: {
-    ...verdicts(planned(stages), 'not_started', 'sold_out', 'limit_reached', 'busy', 'rate_limited', 'overloaded', 'void'),
+    ...verdicts(planned(stages), 'not_started', 'sold_out', 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     'orders_refused{code:not_started}': ['count>=1'],
     'orders_refused{code:sold_out}': ['count>=1'],
     'buyer_wait{name:buy}': under({ 'p(99)': 2000 }),

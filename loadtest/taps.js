@@ -12,7 +12,7 @@ export const options = {
     others: arrivals(many, { exec: 'other' }),
   },
   thresholds: {
-    ...verdicts(planned(one) + planned(many), 'limit_reached', 'busy', 'rate_limited', 'overloaded', 'void'),
+    ...verdicts(planned(one) + planned(many), 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     'orders_accepted{scenario:tapper}': ['count==1'],
     'orders_refused{scenario:others}': ['count<1'],
     'buyer_wait{scenario:others}': under({ 'p(99)': 1000 }),

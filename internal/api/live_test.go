@@ -230,7 +230,7 @@ func TestLiveStream_StoreUnavailable_SendsTroubleThenRecovers(t *testing.T) {
 		sh.set(func(context.Context) error { return order.ErrUnavailable })
 		require.Contains(t, string(<-events), "event: trouble\ndata: {\"coupon_id\":\"1\",\"code\":\"unavailable\"")
 		sh.set(func(context.Context) error { return coupon.ErrNotLoaded })
-		require.Contains(t, string(<-events), `"code":"not_loaded"`)
+		require.Contains(t, string(<-events), `"code":"stock_loading"`)
 		sh.set(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		before := time.Now()
 		require.Contains(t, string(<-events), `"code":"unavailable"`)

@@ -12,6 +12,10 @@ import (
 	"example.com/seckill/internal/order"
 )
 
+// abandoned is the status that clients read for order.Void. The row is a record of the database: for a client its
+// request was abandoned.
+const abandoned order.Status = "abandoned"
+
 // orderJSON is an order as the contract shows it.
 type orderJSON struct {
 	ID         int64        `json:"id,string"`
@@ -38,6 +42,9 @@ func showOrder(o order.Order) orderJSON {
 	j := orderJSON{
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
 		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
+	}
+	if o.Status == order.Void {
+		j.Status = abandoned
 	}
 	if o.Status == order.Queued {
 		j.Position, j.again = o.Position.Ahead+1, o.Position.RetryAfter

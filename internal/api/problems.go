@@ -59,14 +59,15 @@ var statusOf = map[string]int{
 	"method_not_allowed":      http.StatusMethodNotAllowed,
 	"too_large":               http.StatusRequestEntityTooLarge,
 	"unsupported_media_type":  http.StatusUnsupportedMediaType,
-	"busy":                    http.StatusConflict,
+	"request_in_progress":     http.StatusConflict,
 	"conflict":                http.StatusConflict,
 	"wrong_host":              http.StatusMisdirectedRequest,
 	"ended":                   http.StatusGone,
-	"key_reused":              http.StatusUnprocessableEntity,
+	"idempotency_key_reused":  http.StatusUnprocessableEntity,
 	"rate_limited":            http.StatusTooManyRequests,
 	"overloaded":              http.StatusServiceUnavailable,
-	"not_loaded":              http.StatusServiceUnavailable,
+	"sale_paused":             http.StatusServiceUnavailable,
+	"stock_loading":           http.StatusServiceUnavailable,
 	"unavailable":             http.StatusServiceUnavailable,
 	"in_doubt":                http.StatusAccepted,
 }
@@ -74,9 +75,9 @@ var statusOf = map[string]int{
 // problems maps errors to codes. The first match counts. An error that is not in the table is a bug. The server logs
 // it, and sends it to the client as internal.
 //
-// The most frequent rejections come first. ErrVoided comes before the unknown outcome that it resolved.
-// ErrCommitUnknown comes after ErrUnavailable. Only the order route has an order to return with ErrCommitUnknown, and
-// the route returns ErrCommitUnknown without the other error.
+// The most frequent rejections come first. ErrPaused is also an ErrNotLoaded, and comes before it. ErrVoided comes
+// before the unknown outcome that it resolved. ErrCommitUnknown comes after ErrUnavailable. Only the order route has an
+// order to return with ErrCommitUnknown, and the route returns ErrCommitUnknown without the other error.
 var problems = withBodies([]problem{
 	{err: coupon.ErrSoldOut, code: "sold_out", detail: "No unit is left."},
 	{err: order.ErrLimitReached, code: "limit_reached", detail: "You have as many as one user may have."},
@@ -102,15 +103,15 @@ var problems = withBodies([]problem{
 	},
 	{err: errTooLarge, code: "too_large", detail: "A body may have 4096 bytes."},
 	{err: errMediaType, code: "unsupported_media_type", detail: "A body must be application/json, in UTF-8 and not encoded."},
-	{err: order.ErrBusy, code: "busy", retry: "1", detail: "Another request of yours is still open."},
+	{err: order.ErrBusy, code: "request_in_progress", retry: "1", detail: "Another request of yours is in progress."},
 	{err: order.ErrDuplicate, code: "conflict", detail: "The request is known and its order is not to be found."},
-	{err: order.ErrVoided, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key or Purchase-Token."},
+	{err: order.ErrVoided, code: "conflict", detail: "The request was abandoned; ask again with a new Idempotency-Key or Purchase-Token."},
 	{err: order.ErrConflict, code: "conflict", detail: "The order's state forbids that.", trusted: true},
 	{err: coupon.ErrOtherDeployment, code: "conflict", detail: "Redis is in use by another database.", trusted: true},
 	{err: coupon.ErrConflict, code: "conflict", detail: "The coupon's state forbids that.", trusted: true},
 	{err: ErrUnderWay, code: "conflict", detail: "One is under way already."},
 	{err: coupon.ErrEnded, code: "ended", detail: "The sale has ended."},
-	{err: order.ErrKeyReused, code: "key_reused", detail: "This Idempotency-Key belongs to another request."},
+	{err: order.ErrKeyReused, code: "idempotency_key_reused", detail: "This Idempotency-Key belongs to another request."},
 	{err: errRateLimited, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
 	{
 		err: errTooManyStreams, code: "rate_limited", retry: "10",
@@ -119,8 +120,12 @@ var problems = withBodies([]problem{
 	{err: errOverloaded, code: "overloaded", retry: "1", jitter: true, detail: "Too many requests at once; nothing was done."},
 	{err: order.ErrOverloaded, code: "overloaded", retry: "1", jitter: true, detail: "Too many buy at once; nothing was done."},
 	{
-		err: coupon.ErrNotLoaded, code: "not_loaded", retry: "1",
-		detail: "The sale is not open: it is not published, or paused, or its stock is being loaded.",
+		err: coupon.ErrPaused, code: "sale_paused", retry: "1",
+		detail: "The sale is paused.",
+	},
+	{
+		err: coupon.ErrNotLoaded, code: "stock_loading", retry: "1",
+		detail: "The stock of the sale is being loaded.",
 	},
 	{err: order.ErrUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
 	{err: order.ErrStaleEpoch, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},

@@ -25,7 +25,7 @@ func TestRetryAfter_OrderUndecided_SetsHeader(t *testing.T) {
 		"in doubt":                               {orderView{waits(order.InDoubt, 0)}, 200, "1"},
 		"an order":                               {orderView{waits(order.Pending, 0)}, 200, ""},
 		"a new order":                            {placed{waits(order.Pending, 0)}, 201, ""},
-		"given up":                               {orderView{waits(order.Void, 0)}, 200, ""},
+		"abandoned":                              {orderView{waits(order.Void, 0)}, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := http.Header{}
@@ -34,4 +34,12 @@ func TestRetryAfter_OrderUndecided_SetsHeader(t *testing.T) {
 		})
 	}
 	require.EqualValues(t, 3, waits(order.Queued, 0).Position)
+}
+
+// The database's word for the row that takes an order's place is not the client's word for its request.
+func TestShowOrder_VoidRow_IsAbandoned(t *testing.T) {
+	require.EqualValues(t, "abandoned", showOrder(order.Order{ID: 7, Status: order.Void}).Status)
+	for _, same := range []order.Status{order.Pending, order.Paid, order.Cancelled, order.Expired, order.InDoubt, order.Queued} {
+		require.Equal(t, same, showOrder(order.Order{ID: 7, Status: same}).Status)
+	}
 }

@@ -40,6 +40,7 @@ var (
 	ErrNotFound        = errors.New("coupon: not found")
 	ErrNotStarted      = errors.New("coupon: the sale has not started")
 	ErrEnded           = errors.New("coupon: the sale has ended")
+	ErrPaused          = error(pausedError{}) // is an ErrNotLoaded as well
 	ErrNotLoaded       = errors.New("coupon: its stock is not loaded")
 	ErrSoldOut         = errors.New("coupon: sold out")
 	ErrConflict        = errors.New("coupon: its state forbids that")
@@ -47,6 +48,14 @@ var (
 	ErrOtherDeployment = errors.New("coupon: Redis is in use by another database: set redis.prefix, or stop the other")
 	ErrPartiallyLoaded = errors.New("coupon: a shard that was loaded is lost: its epoch cannot be opened")
 )
+
+// pausedError is the error of a paused sale. As for ErrNotLoaded, a buyer may ask again.
+type pausedError struct{}
+
+func (pausedError) Error() string { return "coupon: the sale is paused" }
+
+// Is reports whether target is ErrNotLoaded.
+func (pausedError) Is(target error) bool { return target == ErrNotLoaded }
 
 // The bounds of a coupon's fields.
 const (
@@ -104,8 +113,8 @@ func (c Coupon) Validate() error {
 }
 
 // CheckPurchasable returns nil if a buyer may ask for a unit at now. Otherwise it returns ErrNotFound, ErrNotStarted,
-// ErrEnded or ErrNotLoaded. A draft is ErrNotFound, because buyers do not see it. The window includes its start
-// and excludes its end.
+// ErrEnded, ErrPaused or ErrNotLoaded. A draft is ErrNotFound, because buyers do not see it. The window includes its
+// start and excludes its end.
 func (c Coupon) CheckPurchasable(now time.Time) error {
 	switch {
 	case c.State == Draft:
@@ -114,6 +123,8 @@ func (c Coupon) CheckPurchasable(now time.Time) error {
 		return ErrEnded
 	case now.Before(c.BeginsAt):
 		return ErrNotStarted
+	case c.State == Paused:
+		return ErrPaused
 	case c.State != OnSale || c.Loading:
 		return ErrNotLoaded
 	}

@@ -1,6 +1,7 @@
 package coupon_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestCheckPurchasable_EachState_ReturnsItsError(t *testing.T) {
 		"the shutting instant":              {shuts, coupon.OnSale, coupon.ErrEnded},
 		"a draft, early":                    {opens.Add(-1), coupon.Draft, coupon.ErrNotFound},
 		"a draft, inside":                   {opens, coupon.Draft, coupon.ErrNotFound},
-		"paused, inside":                    {opens, coupon.Paused, coupon.ErrNotLoaded},
+		"paused, inside":                    {opens, coupon.Paused, coupon.ErrPaused},
 		"paused, too late":                  {shuts, coupon.Paused, coupon.ErrEnded},
 		"ended, inside":                     {opens, coupon.Ended, coupon.ErrEnded},
 		"ended, early":                      {opens.Add(-1), coupon.Ended, coupon.ErrEnded},
@@ -32,7 +33,11 @@ func TestCheckPurchasable_EachState_ReturnsItsError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := draft(1)
 			c.State = tc.state
-			require.ErrorIs(t, c.CheckPurchasable(tc.at), tc.want)
+			got := c.CheckPurchasable(tc.at)
+			require.ErrorIs(t, got, tc.want)
+			if got != nil {
+				require.Equal(t, name == "paused, inside", errors.Is(got, coupon.ErrPaused))
+			}
 		})
 	}
 }

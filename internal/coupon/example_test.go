@@ -68,7 +68,7 @@ func ExampleService_Pause() {
 	fmt.Println(c.State, "another epoch:", c.Epoch > before)
 	fmt.Println("units in the shards:", must(shards.Remaining(ctx, c.ID, c.Shards)))
 	// Output:
-	// paused coupon: its stock is not loaded
+	// paused coupon: the sale is paused
 	// on_sale another epoch: true
 	// units in the shards: [5 5 5 5]
 }

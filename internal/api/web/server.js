@@ -197,7 +197,7 @@ async function settle(p, { after }, said, back) {
       i = 0;
     }
     if (now.status === 401) return now;
-    if (now.status === 404 || now.body.status === "void") return { ...now, status: 410, body: { code: "given_up" } };
+    if (now.status === 404 || now.body.status === "abandoned") return { ...now, status: 410, body: { code: "given_up" } };
     if (now.body.status === "not_drawn") return { ...now, status: 410, body: { code: "not_drawn" } };
     if (now.body.status === "queued") {
       said(now);

@@ -58,7 +58,7 @@ func (a answer) open() bool { return a.order.Status == "in_doubt" || a.order.Sta
 // again reports whether the same request may lead to something else in a moment.
 func (a answer) again() bool {
 	switch a.code {
-	case "busy", "overloaded", "rate_limited", "unavailable", "not_loaded":
+	case "request_in_progress", "overloaded", "rate_limited", "unavailable", "sale_paused", "stock_loading":
 		return true
 	}
 	return a.status == 0 || a.status >= 500

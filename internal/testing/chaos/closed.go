@@ -72,7 +72,7 @@ func (c *closedShards) answered(user int64, a answer) {
 	defer c.mu.Unlock()
 	since := &c.since[shard]
 	switch {
-	case a.code == "unavailable" || a.code == "not_loaded":
+	case a.code == "unavailable" || a.code == "sale_paused" || a.code == "stock_loading":
 		if c.refused[shard]++; c.refused[shard] == 1 {
 			c.told[shard] = a.detail
 		}

@@ -32,7 +32,7 @@ func (r *round) readBack(ctx context.Context) {
 
 // excuses reports whether that is what may be said of an order that was lost with the database.
 func (r *record) excuses(o *acknowledged, a answer) bool {
-	if a.status == http.StatusNotFound || a.order.Status == "void" {
+	if a.status == http.StatusNotFound || a.order.Status == "abandoned" {
 		return r.lostWithTheDatabase(o)
 	}
 	return a.status == http.StatusOK && r.replaced(o, a.order.ID)

@@ -54,7 +54,7 @@ func TestRecord_ForbiddenAnswer_IsNoticed(t *testing.T) {
 }
 
 func TestRecord_KeyThatIsRefused_MayHaveNoUnitAndNoOrder(t *testing.T) {
-	soldOut, busy := answer{status: http.StatusConflict, code: "sold_out"}, answer{status: http.StatusConflict, code: "busy"}
+	soldOut, busy := answer{status: http.StatusConflict, code: "sold_out"}, answer{status: http.StatusConflict, code: "request_in_progress"}
 	for name, tc := range map[string]struct {
 		a             answer
 		before, after knowledge

@@ -149,7 +149,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 
 // bought records the order of an answer 201.
 func (c *workload) bought(ctx context.Context, w *purchase, a answer) {
-	if a.open() || a.order.Status == "void" {
+	if a.open() || a.order.Status == "abandoned" {
 		c.rec.problem("user %d was answered 201, and the order is %s", w.user, a.order.Status)
 	}
 	c.own(ctx, w, a)
@@ -224,7 +224,7 @@ func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
 	}
 	c.rec.mu.Lock()
 	w.place = ""
-	void := a.order.Status == "void"
+	void := a.order.Status == "abandoned"
 	if void {
 		w.gone, w.since = true, a.asked
 	}

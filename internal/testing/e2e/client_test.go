@@ -165,7 +165,7 @@ func (r reply) isProblem(t testing.TB, status int, code string) {
 	assert.NotEmpty(t, p.Title)
 	assert.NotEmpty(t, p.Type)
 	assert.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
-	again := code == "busy" || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	again := code == "request_in_progress" || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 	if after := r.header.Get("Retry-After"); again {
 		n, err := strconv.Atoi(after)
 		assert.NoError(t, err, "Retry-After of %s", code)

@@ -74,15 +74,15 @@ func TestErrorCodes_EveryCodeOfTheContract_IsAProblem(t *testing.T) {
 		"a body that does not say JSON":       {by: user, method: "POST", path: buy(open), body: "{}", header: []string{"Content-Type", "text/plain"}, status: 415, code: "unsupported_media_type"},
 		"sold out":                            {by: stranger, method: "POST", path: buy(small), status: 409, code: "sold_out"},
 		"one more than the limit":             {by: user, method: "POST", path: buy(open), status: 409, code: "limit_reached"},
-		"the user's lock is held":             {by: i.as(t, held), method: "POST", path: buy(open), status: 409, code: "busy"},
+		"the user's lock is held":             {by: i.as(t, held), method: "POST", path: buy(open), status: 409, code: "request_in_progress"},
 		"paying a cancelled order":            {by: i.as(t, 103), method: "POST", path: orders + "/" + cancelled.ID + "/payment", status: 409, code: "conflict"},
 		"pausing a draft":                     {by: admin, method: "DELETE", path: "/api/v1/admin/coupons/" + draft + "/publication", status: 409, code: "conflict"},
 		"publishing what has ended":           {by: admin, method: "POST", path: "/api/v1/admin/coupons/" + over + "/publication", status: 409, code: "conflict"},
 		"a sale that was ended":               {by: user, method: "POST", path: buy(over), status: 410, code: "ended"},
 		"after the window":                    {by: user, method: "POST", path: buy(late), status: 410, code: "ended"},
-		"a key of another request":            {by: user, method: "POST", path: buy(small), header: []string{"Idempotency-Key", "first"}, status: 422, code: "key_reused"},
+		"a key of another request":            {by: user, method: "POST", path: buy(small), header: []string{"Idempotency-Key", "first"}, status: 422, code: "idempotency_key_reused"},
 		"a draft":                             {by: user, method: "POST", path: buy(draft), status: 404, code: "not_found"},
-		"a sale that is paused":               {by: user, method: "POST", path: buy(paused), status: 503, code: "not_loaded"},
+		"a sale that is paused":               {by: user, method: "POST", path: buy(paused), status: 503, code: "sale_paused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := c.by.do(c.method, c.path, c.body, c.header...)
@@ -101,7 +101,7 @@ func TestErrorCodes_EveryCodeOfTheContract_IsAProblem(t *testing.T) {
 			require.NoError(t, s.redis.Del(t.Context(), stockKeys...).Err())
 			r = i.as(t, buyer).buy(gone, "")
 		}
-		r.isProblem(t, http.StatusServiceUnavailable, "not_loaded")
+		r.isProblem(t, http.StatusServiceUnavailable, "stock_loading")
 	})
 	unknown, others := stranger.order("999999"), stranger.order(order.ID)
 	assert.Equal(t, unknown.body, others.body, "an unknown order, and somebody else's")
@@ -224,7 +224,7 @@ func TestRequests_RedisDown_FailWithin200Milliseconds(t *testing.T) {
 	// It comes back empty: not loaded, until it is mended from the database.
 	require.NoError(t, server.Restart(t.Context()))
 	within(t, 5*time.Second, func() error {
-		if r := c.buy(id, ""); r.code() != "not_loaded" {
+		if r := c.buy(id, ""); r.code() != "stock_loading" {
 			return fmt.Errorf("%d %s", r.status, r.body)
 		}
 		return nil

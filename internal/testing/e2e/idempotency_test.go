@@ -27,7 +27,7 @@ func TestIdempotencyKey_AnythingHappened_IsTheSameOrder(t *testing.T) {
 		}
 	}
 	same("at once")
-	here.as(t, 1).buy(other, "my key").isProblem(t, http.StatusUnprocessableEntity, "key_reused")
+	here.as(t, 1).buy(other, "my key").isProblem(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
 	there.as(t, 1).buy(id, "another key").isProblem(t, http.StatusConflict, "limit_reached")
 	there.as(t, 1).buy(id, "MY KEY").isProblem(t, http.StatusConflict, "limit_reached")
 	theirs := there.as(t, 2).buy(id, "my key").sold(t, http.StatusCreated)
@@ -72,7 +72,7 @@ func TestIdempotencyKey_SentManyTimesAtOnce_IsOneOrder(t *testing.T) {
 				// Busy is an answer that may be asked again; nothing else may come.
 				for until := time.Now().Add(20 * time.Second); time.Now().Before(until); {
 					r, err := c.try(http.MethodPost, "/api/v1/coupons/"+id+"/orders", "", "Idempotency-Key", "one")
-					if err == nil && r.code() == "busy" {
+					if err == nil && r.code() == "request_in_progress" {
 						continue
 					}
 					name := fmt.Sprint(r.status, r.code(), err)

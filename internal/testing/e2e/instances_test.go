@@ -57,7 +57,7 @@ func TestInstances_OneUserManyRequests_KeepLimit(t *testing.T) {
 		codes := tapAtOnce(t, fleet, user, id, 20)
 		assert.LessOrEqual(t, codes[""], limit, "orders among %v", codes)
 		assert.Positive(t, codes[""], "orders among %v", codes)
-		assert.Equal(t, 20, codes[""]+codes["limit_reached"]+codes["busy"], "%v", codes)
+		assert.Equal(t, 20, codes[""]+codes["limit_reached"]+codes["request_in_progress"], "%v", codes)
 		if limit == 1 {
 			assert.Equal(t, 1, codes[""])
 		}

@@ -159,7 +159,7 @@ func TestCoupon_ChangedElsewhere_IsSeenWithinASecond(t *testing.T) {
 	here.as(t, 1).cancel(sold.ID).sold(t, http.StatusOK)
 	soon("a cancellation", http.StatusCreated, "")
 	admin.do(http.MethodDelete, path+"/publication", "").sold(t, http.StatusOK)
-	soon("a pause", http.StatusServiceUnavailable, "not_loaded")
+	soon("a pause", http.StatusServiceUnavailable, "sale_paused")
 	admin.do(http.MethodPatch, path, `{"stock":50}`).sold(t, http.StatusOK)
 	admin.do(http.MethodPost, path+"/publication", "").sold(t, http.StatusOK)
 	soon("a publication with more stock", http.StatusCreated, "")

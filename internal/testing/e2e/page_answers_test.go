@@ -77,7 +77,7 @@ func TestPage_BusyOrRateLimited_RetriesPurchase(t *testing.T) {
 			v.choose(id)
 			free := s.takeLock(t, user)
 			v.click("#buy")
-			v.means("#outcome", "busy")
+			v.means("#outcome", "request_in_progress")
 			free()
 			v.means("#outcome", "bought")
 

@@ -53,10 +53,10 @@ func TestSignals_LogGoneAndSIGHUP_ThenSecondSIGTERMEnds(t *testing.T) {
 	require.Equal(t, http.StatusOK, admin.do(http.MethodDelete, "/api/v1/admin/coupons/"+id+"/publication", "").status)
 	buyer := i.as(t, 7)
 	for range 30 { // each leaves a line of some 200 bytes
-		buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "not_loaded")
+		buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "sale_paused")
 	}
 	p.signal(t, syscall.SIGHUP)
-	buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "not_loaded")
+	buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "sale_paused")
 
 	rest := make(chan string, 1)
 	go func() { text, _ := io.ReadAll(lines); rest <- string(text) }()
@@ -67,8 +67,8 @@ func TestSignals_LogGoneAndSIGHUP_ThenSecondSIGTERMEnds(t *testing.T) {
 		}
 		return nil
 	})
-	buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "not_loaded") // it still takes requests
-	time.Sleep(600 * time.Millisecond)                                          // sooner it is taken for the same signal
+	buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "sale_paused") // it still takes requests
+	time.Sleep(600 * time.Millisecond)                                           // sooner it is taken for the same signal
 	p.signal(t, syscall.SIGTERM)
 	assert.Equal(t, 1, p.await(t, 20*time.Second), "and not after a minute")
 	assert.Contains(t, <-rest, "seckill: ended at once by a second signal: 0 requests in flight were cut off")

@@ -58,6 +58,9 @@ func TestChangelog_Renamed_OldNamesAreGoneAndNewOnesExist(t *testing.T) {
 	exists := map[string]func(name string) bool{
 		"key":    func(name string) bool { return keys[name] },
 		"metric": func(name string) bool { return there[name] },
+		"code": func(name string) bool {
+			return strings.Contains(read(t, "internal/api/problems.go"), strconv.Quote(name)+":")
+		},
 		"flag": func(name string) bool {
 			_, name, _ = strings.Cut(name, " --")
 			name = strconv.Quote(name)

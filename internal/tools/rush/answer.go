@@ -115,7 +115,7 @@ func classifyPoll(a answer, err error) verdict {
 		switch a.order.Status {
 		case "pending", "paid", "cancelled", "expired":
 			return verdict{accepted, ""}
-		case "void", "not_drawn":
+		case "abandoned", "not_drawn":
 			return verdict{refused, a.order.Status}
 		}
 		return verdict{inDoubt, "in_doubt"}
@@ -128,7 +128,7 @@ func classifyPoll(a answer, err error) verdict {
 // classifyRefusal returns the verdict on an answer that is not a 2xx of the contract.
 func classifyRefusal(a answer) verdict {
 	switch a.code {
-	case "busy", "overloaded", "rate_limited", "unavailable", "not_loaded":
+	case "request_in_progress", "overloaded", "rate_limited", "unavailable", "sale_paused", "stock_loading":
 		return verdict{retryable, a.code}
 	}
 	switch {

@@ -10,11 +10,11 @@
 //
 //	tap ─▶ POST /coupons/{id}/orders ──┬─ 201 ──────────────▶ accepted ─▶ pay or cancel, maybe
 //	        ▲   (Idempotency-Key)      ├─ 202 ─▶ poll Location ─┬─ order ▶ accepted
-//	        │                          │        (30 s at most)  ├─ void ▶ refused
+//	        │                          │        (30 s at most)  ├─ abandoned ▶ refused
 //	        ├──────────── once ────────│────────────────────────├─ 404: lost with Redis
 //	        │                          │                        └─ neither ▶ failed, a violation
 //	        │                          ├─ sold_out, limit_reached, … ▶ refused, by code
-//	        │   same key, Retry-After, ├─ busy, overloaded, … ─┐
+//	        │   same key, Retry-After, ├─ overloaded, … ───────┐
 //	        └── at most Tries times ◀──┴─ no answer, 5xx ──────┴─ tries used up ▶ refused / failed
 //
 // A tap without a key is never sent a second time: that would be another order.

@@ -78,10 +78,10 @@ func TestInDoubt_202ThenRefusal_IsARefusal(t *testing.T) {
 		code string
 	}{
 		"because the order is void": {func(w http.ResponseWriter, o sold) bool {
-			o.Status = "void"
+			o.Status = "abandoned"
 			reply(w, 200, o)
 			return true
-		}, "void"},
+		}, "abandoned"},
 		"because there is no order": {func(w http.ResponseWriter, _ sold) bool {
 			refuse(w, 404, "not_found", "")
 			return true

@@ -73,9 +73,9 @@ func TestVerdict_LyingServer_IsDetected(t *testing.T) {
 		},
 		"when an acknowledged order is void": {
 			lie: func(s *fakeServer) {
-				s.show = func(w http.ResponseWriter, o sold) bool { o.Status = "void"; reply(w, 200, o); return true }
+				s.show = func(w http.ResponseWriter, o sold) bool { o.Status = "abandoned"; reply(w, 200, o); return true }
 			},
-			options: Options{Users: 1}, says: `should be pending and is "void"`,
+			options: Options{Users: 1}, says: `should be pending and is "abandoned"`,
 		},
 		"when a paid order is not": {
 			lie: func(s *fakeServer) {

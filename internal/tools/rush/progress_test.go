@@ -15,7 +15,7 @@ func TestProgress_RunEnds_ReportsFinalCounts(t *testing.T) {
 		r.countTap()
 	}
 	r.countRefusal("sold_out", arrival{since: time.Now()})
-	r.countRefusal("busy", arrival{since: time.Now()})
+	r.countRefusal("request_in_progress", arrival{since: time.Now()})
 	r.countFailure("timeout")
 	done()
 	done()

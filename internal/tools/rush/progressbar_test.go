@@ -20,7 +20,7 @@ func halfWay(out *strings.Builder) *run {
 		r.countAccepted(&ack{}, time.Now(), 0)
 	}
 	r.countRefusal("limit_reached", arrival{since: time.Now()})
-	r.countRefusal("busy", arrival{since: time.Now()})
+	r.countRefusal("request_in_progress", arrival{since: time.Now()})
 	r.countFailure("timeout")
 	return r
 }

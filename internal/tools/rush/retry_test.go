@@ -57,7 +57,7 @@ func TestRetry_EachAnswer_IsRepeatedOrCounted(t *testing.T) {
 		},
 		"busy is asked again": {
 			keys:     true,
-			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
+			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "request_in_progress", "") },
 			accepted: 4, committed: 4,
 		},
 		"a 202 that names no place is asked again with its key": {
@@ -67,9 +67,9 @@ func TestRetry_EachAnswer_IsRepeatedOrCounted(t *testing.T) {
 		},
 		"busy to the end is one refusal": {
 			keys:    true,
-			first:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
-			last:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
-			refused: map[string]int{"busy": 4},
+			first:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "request_in_progress", "") },
+			last:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "request_in_progress", "") },
+			refused: map[string]int{"request_in_progress": 4},
 		},
 		"no answer to the end is one failure": {
 			keys:   true,
@@ -131,7 +131,10 @@ func orEmpty(m map[string]int) map[string]int {
 
 func TestRetry_Tries_AreBounded(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
-	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { refuse(w, 409, "busy", ""); return true }
+	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool {
+		refuse(w, 409, "request_in_progress", "")
+		return true
+	}
 	rep := s.rush(t, Options{Users: 1, Keys: true, Tries: 3})
 	require.Equal(t, 2, rep.Repeats)
 	for _, n := range s.tries {
@@ -193,7 +196,7 @@ func TestLatency_RetryAfterWait_IsNotCounted(t *testing.T) {
 		if user != "1" || try > 1 {
 			return false
 		}
-		refuse(w, 409, "busy", "1")
+		refuse(w, 409, "request_in_progress", "1")
 		return true
 	}
 	rep := s.rush(t, Options{Users: 1, Keys: true})

@@ -20,7 +20,7 @@ func doubleTapped(t *testing.T, users int) *fakeServer {
 		second := strings.HasSuffix(key, "-1")
 		switch {
 		case second && try == 1:
-			refuse(w, http.StatusConflict, "busy", "1")
+			refuse(w, http.StatusConflict, "request_in_progress", "1")
 		case second:
 			<-all
 			return false

@@ -20,7 +20,7 @@ const summary = `{"metrics": {
 	"orders_accepted": {"count": 20, "rate": 2, "thresholds": {"count==20": false}},
 	"orders_refused": {"count": 79, "rate": 7},
 	"orders_refused{code:sold_out}": {"count": 70, "rate": 7, "thresholds": {"count>=0": false}},
-	"orders_refused{code:busy}": {"count": 9, "rate": 1, "thresholds": {"count>=0": false}},
+	"orders_refused{code:request_in_progress}": {"count": 9, "rate": 1, "thresholds": {"count>=0": false}},
 	"orders_refused{code:internal}": {"count": 0, "rate": 0, "thresholds": {"count<1": false}},
 	"orders_failed": {"count": 1, "rate": 0.1, "thresholds": {"count<1": true}},
 	"dropped_iterations": {"count": 3, "rate": 0.3, "thresholds": {"count<=5": false}},
@@ -42,7 +42,7 @@ func left(t *testing.T, text string) (folder string) {
 func TestRow_Summary_HasAllFiguresOfK6(t *testing.T) {
 	s := readScenario(left(t, summary), "spike", 99)
 	assert.Equal(t, []string{"buyer_wait{name:buy} p(99)<100", "orders_failed count<1"}, s.Failures)
-	assert.Equal(t, "70 sold_out, 9 busy", s.Refusals())
+	assert.Equal(t, "70 sold_out, 9 request_in_progress", s.Refusals())
 	assert.Equal(t, "not clean, 21 of 20 sold, 1 oversold", s.Audit)
 	s.Failures, s.Refused = nil, nil
 	assert.Equal(t, scenario{
@@ -87,7 +87,7 @@ func TestPage_Reports_HasTableAndEarlierReports(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(folder), "index.html"))
 	require.NoError(t, err)
 	for _, part := range []string{
-		"<h1>Load test: failed: spike</h1>", "&lt;servers&gt;", "<code>buyer_wait{name:buy} p(99)&lt;100</code>", "70 sold_out, 9 busy", "120&nbsp;ms", "21&nbsp;ms", "<code>PEAK=10</code>",
+		"<h1>Load test: failed: spike</h1>", "&lt;servers&gt;", "<code>buyer_wait{name:buy} p(99)&lt;100</code>", "70 sold_out, 9 request_in_progress", "120&nbsp;ms", "21&nbsp;ms", "<code>PEAK=10</code>",
 		"not clean, 21 of 20 sold", `href="2026-01-02T03-04-05Z/spike.html"`, `<a href="2026-01-01T00-00-00Z/index.html">the day before</a> ramp: 1 of 1 passed`,
 	} {
 		assert.Contains(t, string(text), part)
@@ -140,7 +140,7 @@ func TestK6Scripts_ErrorCodes_AreAllOfTheAPI(t *testing.T) {
 		}
 		return slices.Sorted(maps.Keys(found))
 	}
-	api := append(words("internal/api/problems.go", `code: ("[a-z_]+")`), "void", "not_drawn") // what a 202 may become
+	api := append(words("internal/api/problems.go", `code: ("[a-z_]+")`), "abandoned", "not_drawn") // what a 202 may become
 	slices.Sort(api)
 	assert.Equal(t, api, words("loadtest/shop.js", `(?s)const codes = \[(.*?)\]`))
 }
