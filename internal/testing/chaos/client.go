@@ -96,10 +96,11 @@ func (c *client) ask(ctx context.Context, url, method, path, token, key, body st
 			Detail string `json:"detail"`
 		}
 		_ = json.Unmarshal(a.body, &p) // an answer without a code is judged by its status
-		a.code, a.detail = p.Code, p.Detail
+		a.code, a.detail = currentWord(p.Code), p.Detail
 		return a
 	}
 	_ = json.Unmarshal(a.body, &a.order) // an answer without an order is held against the server
+	a.order.Status = currentWord(a.order.Status)
 	return a
 }
 

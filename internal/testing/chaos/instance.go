@@ -29,10 +29,14 @@ type instance struct {
 
 // start starts a process and waits until it serves.
 func (i *instance) start(ctx context.Context) error {
+	env, err := knownTo(ctx, i.program, i.dir, i.env)
+	if err != nil {
+		return fmt.Errorf("%s: %w", i.name, err)
+	}
 	cmd := servers.Command(context.WithoutCancel(ctx), i.dir, i.program, append([]string{
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
 		"SECKILL_HTTP__DRAIN_DELAY=1s",
-	}, i.env...), "serve")
+	}, env...), "serve")
 	cmd.Args[0] = "seckill"
 	life, err := servers.Serve(ctx, cmd)
 	if err != nil {

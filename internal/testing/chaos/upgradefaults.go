@@ -73,6 +73,10 @@ func (r *round) replace(ctx context.Context, i *instance, build string) error {
 
 // migrate brings the schema up to date, and returns what the program said.
 func migrate(ctx context.Context, program, dir string, env []string) (string, error) {
+	env, err := knownTo(ctx, program, dir, env)
+	if err != nil {
+		return "", err
+	}
 	out, err := servers.Command(ctx, dir, program, env, "migrate").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("seckill migrate: %w: %s", err, out)

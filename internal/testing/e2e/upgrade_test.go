@@ -20,8 +20,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/testing/testservers"
 	"example.com/seckill/internal/tools/rush"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // loadBalancer is a reverse proxy in front of changing instances. It probes /readyz, and sends requests to the
@@ -158,6 +160,12 @@ func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate
 	if before := os.Getenv("SECKILL_BEFORE"); before != "" {
 		builds = []string{before, this, before}
 	}
+	names := map[string]map[string]string{}
+	for _, build := range builds {
+		old, err := servers.OldNames(t.Context(), t.TempDir(), build, config.RenamedVariables())
+		require.NoError(t, err)
+		names[build] = old
+	}
 	dsn := testservers.DSN(t)
 	s := newShopOver(t, dsn, slices.Concat(unhurried, []string{
 		"SECKILL_ORDER__MODE=" + mode, "SECKILL_HTTP__DRAIN_DELAY=" + drain.String(), "SECKILL_RATE_LIMIT__PER_USER=0",
@@ -166,7 +174,7 @@ func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate
 	addr := b.stands(t)
 	var fleet []*instance
 	for range 3 {
-		i := serveBuild(t, builds[0], s.env...)
+		i := serveBuild(t, builds[0], servers.WithNames(s.env, names[builds[0]])...)
 		b.add(t, i)
 		fleet = append(fleet, i)
 	}
@@ -176,7 +184,7 @@ func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate
 	go func() { sold <- sellUntil(t, stop, addr, coupon, rate) }()
 	for _, build := range builds[1:] {
 		for n := range fleet {
-			i := serveBuild(t, build, s.env...)
+			i := serveBuild(t, build, servers.WithNames(s.env, names[build])...)
 			b.add(t, i)
 			assert.Zero(t, fleet[n].stop(t))
 			b.remove(fleet[n])
