@@ -30,7 +30,7 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(c), newDemo(c), newCheck(c), newHealth(c), newRush(c),
-		newAudit(c), newArchive(c), newLab(c), newMigrate(c), newToken(c), newVersion(c))
+		newAudit(c), newArchive(c), newLab(c), newMigrate(c), newSeed(c), newToken(c), newVersion(c))
 	root.AddCommand(extraCommands(c)...)
 	cli.CompleteNothing(root)
 	root.InitDefaultHelpCmd()

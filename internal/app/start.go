@@ -92,23 +92,13 @@ func (s *Server) LogServing() {
 
 // OpenDemoSale puts one coupon on sale, with the id 1.
 func (s *Server) OpenDemoSale(ctx context.Context) error {
-	now := time.Now()
-	return s.Sell(ctx, coupon.Coupon{
-		Title: "Flash sale", Total: 1000, LimitPerUser: 1, PriceCents: 990,
-		BeginsAt: now.Add(-time.Second), EndsAt: now.Add(24 * time.Hour),
-	})
+	return s.Sell(ctx, FirstCoupon(1000, 1, 24*time.Hour))
 }
 
 // Sell creates a coupon and puts it on sale.
 func (s *Server) Sell(ctx context.Context, c coupon.Coupon) error {
-	c, err := s.app.Coupons.Create(ctx, c)
-	if err != nil {
-		return fmt.Errorf("create the coupon: %w", err)
-	}
-	if _, err := s.app.Coupons.Publish(ctx, c.ID); err != nil {
-		return fmt.Errorf("publish the coupon: %w", err)
-	}
-	return nil
+	_, err := s.app.sell(ctx, c)
+	return err
 }
 
 // PrintBanner prints the addresses, and with embedded stores an administrator's token.

@@ -42,6 +42,10 @@ func TestCommand_InvalidFlags_AreNamedWithExitCode2(t *testing.T) {
 		"archive --older-than 1d":     "--older-than",
 		"migrate --down":              "--down",
 		"migrate":                     "mysql.dsn",
+		"seed":                        "embedded",
+		"seed --stock 0":              "stock",
+		"seed --limit 0":              "limit",
+		"seed --lasts 0s":             "--lasts",
 		"token":                       "--user",
 		"token --user 0":              "--user",
 		"token --user x":              "--user",
@@ -83,7 +87,7 @@ func TestCommand_Interrupted_SaysSo(t *testing.T) {
 
 func TestCommand_Help_HasAnExample(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"", "serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "token", "version"} {
+	for _, command := range []string{"", "serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "seed", "token", "version"} {
 		p := run(t, nil, append(strings.Fields(command), "--help")...)
 		assert.Zero(t, p.code(), command)
 		assert.Contains(t, p.out.String(), "Examples:\n", command)
@@ -91,7 +95,7 @@ func TestCommand_Help_HasAnExample(t *testing.T) {
 		assert.Empty(t, p.err.String(), command)
 	}
 	all := run(t, nil, "help").out.String()
-	for _, command := range []string{"serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "token", "version", "completion"} {
+	for _, command := range []string{"serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "seed", "token", "version", "completion"} {
 		assert.Contains(t, all, "\n  "+command)
 	}
 	assert.Contains(t, run(t, nil, "version").out.String(), "seckill ")

@@ -16,7 +16,7 @@ import (
 )
 
 // onServers are the commands of the program that need a MySQL and a Redis, or the address of an instance.
-var onServers = []string{"archive", "audit", "chaos", "check", "health", "migrate"}
+var onServers = []string{"archive", "audit", "chaos", "check", "health", "migrate", "seed"}
 
 // documents runs the commands of the documents on a machine without servers.
 type documents struct {
