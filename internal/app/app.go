@@ -214,6 +214,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	}
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
 	a.metrics.WatchShards(a.Cache.Cached, a.Stock.RemainingAll)
+	a.metrics.WatchSales(a.Cache.Cached, (&pacedSales{count: a.store.Sales}).read)
 	a.startBackground(ctx)
 	if d.Queue != nil {
 		a.metrics.WatchQueues(a.Cache.Cached, a.Stock.QueuesAll)

@@ -142,3 +142,22 @@ func TestUnpaidOrders_Coupon_AreItsPendingOnes(t *testing.T) {
 		require.Equal(t, begins.Add(time.Hour+time.Millisecond), until)
 	})
 }
+
+func TestSales_PendingPaidAndEndedOrders_CountsLiveOnes(t *testing.T) {
+	onEach(t, func(t *testing.T, s *subject) {
+		c, other := onSale(t, s, 9), onSale(t, s, 4)
+		for id := int64(1); id <= 3; id++ {
+			placed(t, s, c, id, id)
+		}
+		_, err := pay(t.Context(), s, wish(c, 1, 1), begins)
+		require.NoError(t, err)
+		_, err = cancelOrder(t.Context(), s, wish(c, 2, 2))
+		require.NoError(t, err)
+		require.NoError(t, s.Void(t.Context(), wish(c, 5, 5)))
+		got, err := s.Sales(t.Context(), c.ID, other.ID, 999)
+		require.NoError(t, err)
+		require.Equal(t, map[int64]Sales{c.ID: {Units: 9, Orders: 2}, other.ID: {Units: 4}}, got)
+	})
+	require.Zero(t, Sales{Units: 9, Orders: 9}.Oversold())
+	require.EqualValues(t, 2, Sales{Units: 9, Orders: 11}.Oversold())
+}

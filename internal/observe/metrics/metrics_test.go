@@ -37,6 +37,9 @@ var names = []string{
 	"seckill_backend_up gauge backend",
 	"seckill_background_failures_total counter task",
 	"seckill_background_items_total counter task",
+	"seckill_coupon_live_orders gauge coupon",
+	"seckill_coupon_oversold_units gauge coupon",
+	"seckill_coupon_units gauge coupon",
 	"seckill_group_commit_duration_seconds histogram ",
 	"seckill_group_commit_orders histogram ",
 	"seckill_http_request_duration_seconds histogram method,route,status",
@@ -49,6 +52,7 @@ var names = []string{
 	"seckill_queue_dead_letters gauge coupon",
 	"seckill_queue_entries gauge coupon",
 	"seckill_queue_oldest_seconds gauge coupon",
+	"seckill_redis_evicted_keys_total counter server",
 	"seckill_redis_pool_connections gauge ",
 	"seckill_redis_pool_idle_connections gauge ",
 	"seckill_redis_pool_timeouts_total counter ",
@@ -78,6 +82,9 @@ func filled(t *testing.T, left func(ctx context.Context, all []coupon.Coupon) ([
 		}
 	}
 	m.WatchShards(known, left)
+	m.WatchSales(known, func(_ context.Context, all []coupon.Coupon) ([]metrics.Sales, []error) {
+		return slices.Repeat([]metrics.Sales{{Units: 9, Orders: 11, Oversold: 2}}, len(all)), make([]error, len(all))
+	})
 	m.WatchQueues(known, func(_ context.Context, all []coupon.Coupon) ([]order.QueueStats, []error) {
 		one := order.QueueStats{Entries: 6, Oldest: 2 * time.Second, DeadLetters: 1}
 		return slices.Repeat([]order.QueueStats{one}, len(all)), make([]error, len(all))
@@ -103,6 +110,7 @@ func filled(t *testing.T, left func(ctx context.Context, all []coupon.Coupon) ([
 	m.ObserveGroupCommit(12, time.Millisecond)
 	m.ObserveRefusal("full")
 	m.WatchAdmission(func() int { return 256 }, func() int { return 17 }, func() int { return 2 })
+	m.AddEvicted("redis one", 3)
 	m.SetBackendAway("database", false)
 	m.SetBackendAway("redis one", true)
 
@@ -210,6 +218,9 @@ func TestMetrics_Observed_AreExported(t *testing.T) {
 		`seckill_backend_up{backend="database"} 1`,
 		`seckill_backend_up{backend="redis one"} 0`,
 		`seckill_admission_refused_total{reason="full"} 1`,
+		`seckill_coupon_units{coupon="1"} 9`,
+		`seckill_coupon_live_orders{coupon="1"} 11`,
+		`seckill_coupon_oversold_units{coupon="1"} 2`,
 		`seckill_queue_entries{coupon="1"} 6`,
 		`seckill_queue_oldest_seconds{coupon="1"} 2`,
 		`seckill_queue_dead_letters{coupon="1"} 1`,

@@ -28,6 +28,28 @@ func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx contex
 	}})
 }
 
+// Sales has the numbers of one coupon in the database.
+type Sales struct{ Units, Orders, Oversold int64 }
+
+// WatchSales exports the units and the live orders of the coupons on sale, as the database counts them.
+func (m *Metrics) WatchSales(known func() []coupon.Coupon, count func(ctx context.Context, all []coupon.Coupon) ([]Sales, []error)) {
+	labels := []string{"coupon"}
+	units := prometheus.NewDesc("seckill_coupon_units", "Units that a coupon has on sale in all.", labels, nil)
+	orders := prometheus.NewDesc("seckill_coupon_live_orders", "Orders of a coupon that are pending or paid.", labels, nil)
+	oversold := prometheus.NewDesc("seckill_coupon_oversold_units", "Live orders of a coupon above its units.", labels, nil)
+	gauges := []*prometheus.Desc{units, orders, oversold}
+	m.registry.MustRegister(saleCollector{gauges, known, func(ctx context.Context, all []coupon.Coupon, tell tellGauge) {
+		sales, errs := count(ctx, all)
+		for i, c := range all {
+			if n := sales[i]; errs[i] == nil {
+				tell(c, units, float64(n.Units))
+				tell(c, orders, float64(n.Orders))
+				tell(c, oversold, float64(n.Oversold))
+			}
+		}
+	}})
+}
+
 // WatchQueues exports the queues of the coupons on sale. Entries that were claimed from dead consumers are in
 // seckill_background_items_total.
 func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
@@ -50,15 +72,15 @@ func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
 	}})
 }
 
-// saleCollector collects what is read, at each scrape, of every coupon on sale, of all in few round trips. What cannot
-// be read is left out, and the rest of the registry is served.
+// saleCollector reads every coupon on sale at each scrape, in few round trips. It leaves out a coupon that it cannot
+// read, so the rest of the registry is served.
 type saleCollector struct {
 	gauges []*prometheus.Desc // with the label coupon before others
 	known  func() []coupon.Coupon
 	read   func(ctx context.Context, all []coupon.Coupon, tell tellGauge)
 }
 
-// tellGauge tells the value of a gauge of a coupon.
+// tellGauge sends the value of a gauge of a coupon.
 type tellGauge func(c coupon.Coupon, of *prometheus.Desc, value float64, labels ...string)
 
 // Describe implements prometheus.Collector.
