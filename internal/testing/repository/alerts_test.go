@@ -125,7 +125,7 @@ func TestDashboard_Panels_ShowTheirTitle(t *testing.T) {
 	for _, p := range board.Panels {
 		assert.NotEmpty(t, p.Description, p.Title)
 		for _, target := range p.Targets {
-			if regexp.MustCompile(`seckill_(stock_remaining|queue_)`).MatchString(target.Expr) {
+			if regexp.MustCompile(`seckill_(stock_remaining|queue_|coupon_)`).MatchString(target.Expr) {
 				assert.Contains(t, target.Expr, "max by (coupon", p.Title)
 			}
 			by := regexp.MustCompile(`by \(([^)]*)\)`).FindStringSubmatch(target.Expr)
@@ -142,4 +142,38 @@ func TestAlerts_Prometheus_LoadsThem(t *testing.T) {
 	require.Contains(t, read(t, "configs/prometheus.yml"), "rule_files: [alerts.yml]")
 	require.Contains(t, containers(t)["prometheus"].Volumes, "./configs/alerts.yml:/etc/prometheus/alerts.yml:ro")
 	require.Contains(t, read(t, ".ci/install-servers"), "want promtool prometheus")
+}
+
+// An operator sees the figures of the sale before anything else, each as one number.
+func TestDashboard_FirstRows_AreTheFiguresAndTheInvariants(t *testing.T) {
+	var board struct {
+		Panels []struct {
+			Type, Title string
+			GridPos     struct{ X, Y, W, H int }
+			Targets     []struct{ Expr, LegendFormat string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "configs/grafana/dashboards/seckill.json")), &board))
+	var figures []string
+	bottom, ids := 0, map[[2]int]string{}
+	for _, p := range board.Panels {
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				require.Empty(t, ids[at], "%s lies over %s", p.Title, ids[at])
+				ids[at] = p.Title
+			}
+		}
+		if p.GridPos.Y == 0 {
+			require.Equal(t, "stat", p.Type, p.Title)
+			require.Len(t, p.Targets, 1, p.Title)
+			figures, bottom = append(figures, p.Title), p.GridPos.H
+		}
+	}
+	require.Equal(t, []string{"Orders", "Left", "Oversold", "Refused", "Orders per second", "p99 of orders"}, figures)
+	invariants := board.Panels[len(figures)]
+	require.Equal(t, bottom, invariants.GridPos.Y)
+	require.Equal(t, "stat", invariants.Type)
+	require.Equal(t, "units oversold", invariants.Targets[0].LegendFormat)
+	require.Contains(t, invariants.Targets[0].Expr, "seckill_coupon_oversold_units")
 }

@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type container struct {
 		Disable bool
 	}
 	StopGrace string `yaml:"stop_grace_period"`
+	Profiles  []string
+	Restart   string
+	DependsOn map[string]struct{ Condition string } `yaml:"depends_on"`
 }
 
 func containers(t *testing.T) map[string]container {
@@ -56,7 +60,7 @@ func TestContainers_Every_IsHardened(t *testing.T) {
 		assert.Positive(t, c.Pids, "%s: pids_limit", name)
 		assert.NotEmpty(t, c.Memory, "%s: mem_limit", name)
 		assert.Positive(t, c.CPUs, "%s: cpus", name)
-		assert.True(t, c.Healthcheck.Disable && name == "migrate" || len(c.Healthcheck.Test) > 1, "%s: healthcheck", name)
+		assert.True(t, c.Healthcheck.Disable && c.Restart == "no" || len(c.Healthcheck.Test) > 1, "%s: healthcheck", name)
 		for _, port := range c.Ports {
 			assert.True(t, strings.HasPrefix(port, "127.0.0.1:"), "%s: %s is for other machines too", name, port)
 		}
@@ -116,4 +120,35 @@ func TestContainers_Redis_EvictsNothingAndNeedsPassword(t *testing.T) {
 	}
 	require.True(t, slices.Contains(containers(t)["mysql"].Volumes, "./configs/mysql:/docker-entrypoint-initdb.d:ro"), "the lab's rights")
 	require.Regexp(t, `(?m)^down:.*\n\tdocker compose --profile '\*' down$`, read(t, "Makefile"), "what profiles have started, too")
+}
+
+// Grafana opens on its welcome page unless the path is that of a mounted file.
+func TestGrafana_HomePage_IsTheDashboard(t *testing.T) {
+	grafana := containers(t)["grafana"]
+	home := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+	require.NotEmpty(t, home)
+	found := false
+	for _, volume := range grafana.Volumes {
+		from, to, _ := strings.Cut(strings.TrimSuffix(volume, ":ro"), ":")
+		if name, inside := strings.CutPrefix(home, to+"/"); inside && strings.HasPrefix(from, "./") {
+			found = true
+			require.NotEmpty(t, read(t, filepath.Join(from, name)))
+		}
+	}
+	require.True(t, found, "no volume has %s", home)
+}
+
+// A start of the application migrates and puts a coupon on sale before the instances serve. Compose waits for a
+// container that ends only if another one depends on it.
+func TestCompose_Application_StartsAfterMigrationAndSeed(t *testing.T) {
+	all := containers(t)
+	require.Equal(t, []string{"migrate"}, all["migrate"].Command)
+	require.Equal(t, []string{"seed"}, all["seed"].Command)
+	for before, after := range map[string]string{"migrate": "seed", "seed": "app"} {
+		require.Equal(t, "service_completed_successfully", all[after].DependsOn[before].Condition, after)
+		require.Equal(t, "no", all[before].Restart)
+		require.Equal(t, all["app"].Profiles, all[before].Profiles)
+		require.Equal(t, all["app"].Environment, all[before].Environment)
+	}
+	require.Contains(t, read(t, "docker-compose.yml"), "look at http://127.0.0.1:8080")
 }
