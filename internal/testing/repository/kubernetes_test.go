@@ -202,7 +202,11 @@ type workload struct {
 type pod struct {
 	Metadata struct{ Labels map[string]string }
 	Spec     struct {
-		Grace      float64 `yaml:"terminationGracePeriodSeconds"`
+		Grace    float64 `yaml:"terminationGracePeriodSeconds"`
+		Security struct {
+			User  int `yaml:"runAsUser"`
+			Group int `yaml:"runAsGroup"`
+		} `yaml:"securityContext"`
 		Containers []struct {
 			Image string
 			Args  []string
@@ -316,6 +320,9 @@ func TestKubernetes_Values_AreThoseOfTheConfiguration(t *testing.T) {
 	}
 	require.Less(t, time.Duration(c.Readiness.Period*c.Readiness.Failures)*time.Second, cfg.HTTP.DrainDelay,
 		"the Service stops sending while the instance still serves")
+	for _, of := range []pod{p, podOf(t, "Job")} {
+		require.Contains(t, read(t, "Dockerfile"), fmt.Sprintf("USER %d:%d\n", of.Spec.Security.User, of.Spec.Security.Group))
+	}
 	memory, found := strings.CutSuffix(c.Resources.Limits["memory"], "Mi")
 	require.True(t, found)
 	require.Contains(t, read(t, "docs/DEPLOY.md"), "Give a container "+memory+" MiB")
