@@ -160,7 +160,7 @@ func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (ma
 	var rows []entrantRow
 	db := s.write.WithContext(ctx)
 	if len(users) == 0 {
-		return nil, nil
+		return map[int64]lottery.Entrant{}, nil
 	}
 	of := make([]any, 0, 2*len(users))
 	for _, user := range users {
