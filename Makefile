@@ -106,7 +106,7 @@ bench: ## every path of the program in one table, then the parts, and the locks 
 recordings: ## what the lab shows where there are no servers: plays every experiment on real ones
 	go run -tags $(TAGS) ./internal/tools/lab/cmd/record
 
-loadtest: ## a sale under k6, against a server that it starts
+loadtest: ## the k6 scenarios, against a server that it starts; LT_SCENARIOS=spike LT_PEAK=200 for less
 	loadtest/run.sh
 
 image: ## the program as an image, which knows its version

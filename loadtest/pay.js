@@ -1,44 +1,44 @@
-// What happens to orders afterwards: some are paid, some are cancelled and their unit
-// is sold to another buyer, and some do neither for now. There are fewer units than
-// buyers, so that every unit that comes back is wanted.
+// Do payment and cancellation work, and is a returned unit sold again?
+// There are fewer units than buyers, so a later buyer gets each unit that comes back. Some orders are neither paid
+// nor cancelled.
 import { check } from 'k6';
-import { Counter } from 'k6/metrics';
-import { arrivals, audit, buy, nth, peak, planned, seconds, sell, turn, under, verdicts } from './shop.js';
+import {
+  arrivals, audit, baseThresholds, buy, createSale, iteration, latencyThresholds, payOrCancel, peak,
+  plannedIterations, seconds, summary, trendStats,
+} from './lib.js';
 
-const paid = new Counter('orders_paid');
-const cancelled = new Counter('orders_cancelled');
 const stages = [
   { target: peak / 5, duration: '2s' },
   { target: peak / 5, duration: seconds(18) },
 ];
-const stock = Math.max(1, Math.floor(planned(stages) / 4));
+const stock = Math.max(1, Math.floor(plannedIterations(stages) / 4));
 
 export const options = {
   scenarios: { pay: arrivals(stages) },
+  summaryTrendStats: trendStats,
   thresholds: {
-    ...verdicts(planned(stages), 'sold_out', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
+    ...baseThresholds(plannedIterations(stages), 'sold_out', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
     checks: ['rate==1'],
-    orders_accepted: [`count>=${stock}`],
+    orders: [`count>=${stock}`],
     orders_paid: ['count>=1'],
     orders_cancelled: ['count>=1'],
-    'buyer_wait{name:buy}': under({ 'p(99)': 2000 }),
-    'buyer_wait{name:payment}': under({ 'p(99)': 2000 }),
-    'buyer_wait{name:cancellation}': under({ 'p(99)': 2000 }),
+    'buyer_wait{name:buy}': latencyThresholds({ 'p(99)': 2000 }),
+    'buyer_wait{name:payment}': latencyThresholds({ 'p(99)': 2000 }),
+    'buyer_wait{name:cancellation}': latencyThresholds({ 'p(99)': 2000 }),
   },
 };
 
-export const setup = () => sell(stock);
+export const setup = () => createSale(stock);
 
 export default function (sale) {
-  const i = nth();
+  const i = iteration();
   const order = buy(sale, i);
   if (order === null || i % 5 === 4) return;
-  const [first, then, state] = i % 2 === 0 ? ['payment', 'cancellation', 'paid'] : ['cancellation', 'payment', 'cancelled'];
-  const done = turn(order, i, first);
-  check(done, { [`it is ${state}`]: (r) => r.status === 200 && r.json('status') === state });
-  check(turn(order, i, first), { 'again is the same': (r) => r.status === 200 && r.json('status') === state });
-  check(turn(order, i, then), { 'and the other is a conflict': (r) => r.status === 409 && r.json('code') === 'conflict' });
-  (state === 'paid' ? paid : cancelled).add(1);
+  const [first, second, status] = i % 2 === 0 ? ['payment', 'cancellation', 'paid'] : ['cancellation', 'payment', 'cancelled'];
+  check(payOrCancel(order, i, first), { [`the order is ${status}`]: (r) => r.status === 200 && r.json('status') === status });
+  check(payOrCancel(order, i, first), { 'a repeated step returns the same': (r) => r.status === 200 && r.json('status') === status });
+  check(payOrCancel(order, i, second), { 'the other step is a conflict': (r) => r.status === 409 && r.json('code') === 'conflict' });
 }
 
 export const teardown = audit;
+export const handleSummary = summary('pay', options);

@@ -1,5 +1,8 @@
-// More and more buyers, and a unit for each of them: where does it begin to hurt?
-import { arrivals, audit, buy, nth, peak, planned, seconds, sell, under, verdicts } from './shop.js';
+// Does latency stay low up to the peak, if there is a unit for each buyer?
+import {
+  arrivals, audit, baseThresholds, buy, createSale, iteration, latencyThresholds, peak, plannedIterations,
+  seconds, summary, trendStats,
+} from './lib.js';
 
 const stages = [
   { target: peak / 20, duration: seconds(2) },
@@ -10,18 +13,20 @@ const stages = [
 
 export const options = {
   scenarios: { ramp: arrivals(stages) },
+  summaryTrendStats: trendStats,
   thresholds: {
-    ...verdicts(planned(stages), 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
-    orders_accepted: [`count>=${Math.floor(planned(stages) / 4)}`],
-    'buyer_wait{name:buy}': under({ 'p(95)': 1000, 'p(99)': 2000 }),
+    ...baseThresholds(plannedIterations(stages), 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
+    orders: [`count>=${Math.floor(plannedIterations(stages) / 4)}`],
+    'buyer_wait{name:buy}': latencyThresholds({ 'p(95)': 1000, 'p(99)': 2000 }),
   },
 };
 
-// The limit lets a buyer come again when there are more taps than tokens.
-export const setup = () => sell(1000000, { limit: 1000 });
+// The limit lets a buyer come again when there are more requests than tokens.
+export const setup = () => createSale(1000000, { limit: 1000 });
 
 export default function (sale) {
-  buy(sale, nth());
+  buy(sale, iteration());
 }
 
 export const teardown = audit;
+export const handleSummary = summary('ramp', options);

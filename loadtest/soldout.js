@@ -1,8 +1,10 @@
-// The storm after the last unit is gone: nearly all buyers are refused, which has
-// to be cheap, and every unit is sold nevertheless.
-import { arrivals, buy, nth, peak, planned, seconds, sell, soldAll, under, verdicts } from './shop.js';
+// Are refusals cheap after the last unit, and is every unit sold nevertheless?
+import {
+  arrivals, assertSoldOut, baseThresholds, buy, createSale, iteration, latencyThresholds, peak,
+  plannedIterations, seconds, summary, trendStats,
+} from './lib.js';
 
-const stock = Math.max(10, peak / 10);
+const stock = Math.max(10, Math.floor(peak / 10));
 const stages = [
   { target: 2 * peak, duration: '1s' },
   { target: 2 * peak, duration: seconds(12) },
@@ -10,18 +12,20 @@ const stages = [
 
 export const options = {
   scenarios: { soldout: arrivals(stages) },
+  summaryTrendStats: trendStats,
   thresholds: {
-    ...verdicts(planned(stages), 'sold_out', 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
-    orders_accepted: [`count==${stock}`],
-    'orders_refused{code:sold_out}': [`count>=${Math.floor(planned(stages) / 4)}`],
-    'buyer_wait{name:buy}': under({ 'p(95)': 500, 'p(99)': 1000 }),
+    ...baseThresholds(plannedIterations(stages), 'sold_out', 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
+    orders: [`count==${stock}`],
+    'refused{code:sold_out}': [`count>=${Math.floor(plannedIterations(stages) / 4)}`],
+    'buyer_wait{name:buy}': latencyThresholds({ 'p(95)': 500, 'p(99)': 1000 }),
   },
 };
 
-export const setup = () => sell(stock);
+export const setup = () => createSale(stock);
 
 export default function (sale) {
-  buy(sale, nth());
+  buy(sale, iteration());
 }
 
-export const teardown = soldAll;
+export const teardown = assertSoldOut;
+export const handleSummary = summary('soldout', options);

@@ -1,8 +1,12 @@
-// The opening second: a few impatient ones are told that it has not begun, then
-// all buyers tap at once, then the late ones come.
-import { arrivals, buy, nth, peak, planned, seconds, sell, soldAll, under, verdicts } from './shop.js';
+// All buyers come in the opening second: is every unit sold, and none twice?
+// A few buyers come before the opening and are refused. Late buyers come at the end.
+import {
+  arrivals, assertSoldOut, baseThresholds, buy, createSale, iteration, latencyThresholds, peak,
+  plannedIterations, seconds, summary, trendStats,
+} from './lib.js';
 
 const waiting = 5; // seconds from the publication to the opening
+const stock = Math.ceil(peak);
 const stages = [
   { target: 20, duration: `${waiting}s` },
   { target: 2 * peak, duration: '1s' }, // the opening second
@@ -12,18 +16,20 @@ const stages = [
 
 export const options = {
   scenarios: { spike: arrivals(stages) },
+  summaryTrendStats: trendStats,
   thresholds: {
-    ...verdicts(planned(stages), 'not_started', 'sold_out', 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
-    'orders_refused{code:not_started}': ['count>=1'],
-    'orders_refused{code:sold_out}': ['count>=1'],
-    'buyer_wait{name:buy}': under({ 'p(99)': 2000 }),
+    ...baseThresholds(plannedIterations(stages), 'not_started', 'sold_out', 'limit_reached', 'request_in_progress', 'rate_limited', 'overloaded', 'abandoned'),
+    'refused{code:not_started}': ['count>=1'],
+    'refused{code:sold_out}': ['count>=1'],
+    'buyer_wait{name:buy}': latencyThresholds({ 'p(99)': 2000 }),
   },
 };
 
-export const setup = () => sell(peak, { opensIn: waiting });
+export const setup = () => createSale(stock, { opensIn: waiting });
 
 export default function (sale) {
-  buy(sale, nth());
+  buy(sale, iteration());
 }
 
-export const teardown = soldAll;
+export const teardown = assertSoldOut;
+export const handleSummary = summary('spike', options);

@@ -186,7 +186,7 @@ func TestOpen_OtherLoadGenerator_ServesASale(t *testing.T) {
 	require.NoError(t, err)
 	var env bytes.Buffer
 	require.NoError(t, s.WriteEnv(&env))
-	assert.Contains(t, env.String(), "SECKILL_URL="+s.URL+"\nADMIN_TOKEN="+s.Admin+"\nTOKENS="+s.Tokens+"\n")
+	assert.Contains(t, env.String(), "LT_URL="+s.URL+"\nLT_ADMIN_TOKEN="+s.Admin+"\nLT_TOKENS="+s.Tokens+"\n")
 	assert.Contains(t, env.String(), "# on MariaDB")
 	tokens, err := os.ReadFile(s.Tokens)
 	require.NoError(t, err)

@@ -116,9 +116,10 @@ func (s *Env) writeTokens(ctx context.Context, users int) error {
 	return nil
 }
 
-// WriteEnv writes what a k6 script needs, a NAME=value a line, and a last line that begins with #.
+// WriteEnv writes the variables of loadtest/settings.js, one NAME=value per line, and a last line that begins with #.
 func (s *Env) WriteEnv(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "SECKILL_URL=%s\nADMIN_TOKEN=%s\nTOKENS=%s\nMETRICS=%s\n# on %s\n", s.URL, s.Admin, s.Tokens, s.Metrics, s.Stores)
+	_, err := fmt.Fprintf(w, "LT_URL=%s\nLT_ADMIN_TOKEN=%s\nLT_TOKENS=%s\nLT_METRICS=%s\n# on %s\n",
+		s.URL, s.Admin, s.Tokens, s.Metrics, s.Stores)
 	return err //nolint:wrapcheck // there is nothing to add
 }
 

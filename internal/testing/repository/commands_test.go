@@ -42,6 +42,8 @@ func check(t *testing.T, makefile string, c repository.Command) error {
 		return checkGo(c.Args[1:])
 	case name == "make":
 		return checkMake(t, makefile, c)
+	case name == "bin/k6" && len(c.Args) > 2 && c.Args[1] == "run":
+		return checkK6(t, c)
 	case strings.Contains(name, "/"):
 		return checkScript(t, name, namesOf(c.Env))
 	case !slices.Contains(others, name):
@@ -119,6 +121,23 @@ func checkScript(t *testing.T, path string, variables []string) error {
 	return nil
 }
 
+// checkK6 checks that the script that k6 runs is there, and that it uses each variable. The variables of k6 itself begin
+// with K6_.
+func checkK6(t *testing.T, c repository.Command) error {
+	t.Helper()
+	path := c.Args[len(c.Args)-1]
+	if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+		return fmt.Errorf("no script %s", path)
+	}
+	text := readScript(t, path)
+	for _, name := range namesOf(c.Env) {
+		if !uses(text, name) && !strings.HasPrefix(name, "K6_") {
+			return fmt.Errorf("the script %s does not use the variable %s", path, name)
+		}
+	}
+	return nil
+}
+
 // readScript returns the text of a script and of the JavaScript files in its folder, which k6 runs for it.
 func readScript(t *testing.T, path string) string {
 	t.Helper()
@@ -132,9 +151,9 @@ func readScript(t *testing.T, path string) string {
 	return text.String()
 }
 
-// uses reports whether a script reads a variable of the environment.
+// uses reports whether a script reads a variable of the environment, or has it in the table of loadtest/settings.js.
 func uses(text, variable string) bool {
-	return regexp.MustCompile(`\$\{?` + variable + `\b|__ENV\.` + variable + `\b`).MatchString(text)
+	return regexp.MustCompile(`\$\{?` + variable + `\b|: '` + variable + `',|\benv\.` + variable + `\b`).MatchString(text)
 }
 
 func namesOf(assignments []string) (all []string) {
@@ -149,23 +168,28 @@ func namesOf(assignments []string) (all []string) {
 func TestCheck_WrongCommands_AreErrors(t *testing.T) {
 	makefile := read(t, "Makefile")
 	for command, want := range map[string]string{
-		"k7 run spike.js":                "unknown command k7",
-		"go fetch ./cmd/seckill":         "unknown command go fetch",
-		"go run ./cmd/secskill":          "no package ./cmd/secskill",
-		"make loadtests":                 "no target loadtests",
-		"make loadtest PEEK=200":         "the variable PEEK",
-		"make chaos BENCH=-quick":        "the variable BENCH",
-		"loadtest/runs.sh":               "no script loadtest/runs.sh",
-		"loadtest/smoke.js":              "is not executable",
-		"PEEK=200 loadtest/run.sh":       "the variable PEEK",
-		"x=$(k7 version) make build":     "unknown command k7",
-		"make build; k7 version":         "unknown command k7",
-		"curl http://127.0.0.1 | jqq -r": "unknown command jqq",
+		"k7 run spike.js":                        "unknown command k7",
+		"go fetch ./cmd/seckill":                 "unknown command go fetch",
+		"go run ./cmd/secskill":                  "no package ./cmd/secskill",
+		"make loadtests":                         "no target loadtests",
+		"make loadtest LT_PEEK=200":              "the variable LT_PEEK",
+		"make loadtest PEAK=200":                 "the variable PEAK",
+		"make chaos BENCH=-quick":                "the variable BENCH",
+		"loadtest/runs.sh":                       "no script loadtest/runs.sh",
+		"loadtest/smoke.js":                      "is not executable",
+		"LT_PEEK=200 loadtest/run.sh":            "the variable LT_PEEK",
+		"bin/k6 run loadtest/spikes.js":          "no script loadtest/spikes.js",
+		"LT_PEEK=1 bin/k6 run loadtest/spike.js": "the variable LT_PEEK",
+		"x=$(k7 version) make build":             "unknown command k7",
+		"make build; k7 version":                 "unknown command k7",
+		"curl http://127.0.0.1 | jqq -r":         "unknown command jqq",
 	} {
 		require.ErrorContains(t, checkText(t, makefile, command), want, command)
 	}
 	for _, command := range []string{
-		"make loadtest PEAK=200 SCENARIO=spike", `make chaos CHAOS="--rounds 5"`, "make test TEST_SEED=7", "SOAK=2m loadtest/run.sh",
+		"make loadtest LT_PEAK=200 LT_SCENARIOS=spike", `make chaos CHAOS="--rounds 5"`, "make test TEST_SEED=7",
+		"LT_SOAK_DURATION=2m loadtest/run.sh", "K6_OUT=json=spike.json LT_URL=http://127.0.0.1:8080 bin/k6 run loadtest/spike.js",
+
 		`curl -d '{"a; k7": "b"}' "$url/$(curl x)" >k7 2>k7 # k7`, "go test ./internal/...",
 	} {
 		require.NoError(t, checkText(t, makefile, command), command)

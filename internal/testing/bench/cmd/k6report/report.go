@@ -7,32 +7,33 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 )
 
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
-
-// legend explains the two kinds of percentiles.
-const legend = "wait: the buyer's whole wait, from the tap to its outcome, with DNS, connecting, TLS and the polls of a 202; " +
-	"taps that failed or timed out count. server: the server's part of it, one request and its answer."
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": number, "ms": millis, "rate": rate, "seconds": seconds, "optional": optional, "counts": counts,
+}).Parse(pageText))
 
 // report is one run of one or more scenarios.
 type report struct {
-	Name      string     `json:"name"` // its folder, which is its time
+	Name      string     `json:"name"` // of its folder, the time of its start
 	At        string     `json:"at"`
-	On        string     `json:"on"`
+	On        string     `json:"on"` // stores of the server
 	Revision  string     `json:"revision"`
-	Settings  string     `json:"settings"`
+	Machine   string     `json:"machine"`
+	Settings  string     `json:"settings"` // of the server
 	Scenarios []scenario `json:"scenarios"`
+
+	Before []report `json:"-"` // earlier reports, the newest first
 }
 
 // Failed reports whether a scenario has failed.
@@ -49,12 +50,12 @@ func (r report) Verdict() string {
 		}
 	}
 	if len(failed) > 0 {
-		return "failed: " + strings.Join(failed, ", ")
+		return "FAILED: " + strings.Join(failed, ", ")
 	}
-	return fmt.Sprintf("%d of %d passed", len(r.Scenarios), len(r.Scenarios))
+	return fmt.Sprintf("PASSED, %d of %d scenarios", len(r.Scenarios), len(r.Scenarios))
 }
 
-// Names returns the scenarios.
+// Names returns the names of the scenarios.
 func (r report) Names() string {
 	names := make([]string, len(r.Scenarios))
 	for i, s := range r.Scenarios {
@@ -63,9 +64,81 @@ func (r report) Names() string {
 	return strings.Join(names, " ")
 }
 
-// save writes the pages, and removes the oldest of more reports than are kept.
-func (r report) save(folder string) error {
-	text, err := json.Marshal(r)
+// Parameters returns the settings of the load test, which all scenarios share, and a warning for each factor that is
+// not 1. They are empty if no scenario has figures.
+func (r report) Parameters() (p struct {
+	Line     string
+	Warnings []string
+},
+) {
+	i := slices.IndexFunc(r.Scenarios, func(s scenario) bool { return s.Peak > 0 })
+	if i < 0 {
+		return p
+	}
+	s := r.Scenarios[i]
+	p.Line = fmt.Sprintf("peak %s requests/s, duration factor %v, latency factor %v, %s users",
+		decimal(s.Peak), s.DurationFactor, s.LatencyFactor, number(s.Users))
+	if s.DurationFactor != 1 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("duration factor %v: each stage takes %[1]v times the usual time", s.DurationFactor))
+	}
+	if s.LatencyFactor != 1 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf(`latency factor %v: latency and "not sent" may be %[1]v times the usual`, s.LatencyFactor))
+	}
+	return p
+}
+
+// comparison compares a scenario with the same scenario of an earlier run.
+type comparison struct {
+	Scenario, With string
+	Changes        []string
+}
+
+// Comparisons compares each scenario with its newest earlier run that has the same settings and stores.
+func (r report) Comparisons() (all []comparison) {
+	for _, s := range r.Scenarios {
+		if s.Peak == 0 {
+			continue
+		}
+		hadOther := false
+		for _, b := range r.Before {
+			i := slices.IndexFunc(b.Scenarios, func(o scenario) bool { return o.Name == s.Name && o.Peak > 0 })
+			if i < 0 {
+				continue
+			}
+			o := b.Scenarios[i]
+			isSame := o.Peak == s.Peak && o.DurationFactor == s.DurationFactor && b.On == r.On && b.Settings == r.Settings
+			if !isSame {
+				hadOther = true
+				continue
+			}
+			with := strings.TrimSuffix(b.At+", "+b.Revision, ", ")
+			all = append(all, comparison{Scenario: s.Name, With: with, Changes: changes(o.figures, s.figures)})
+			hadOther = false
+			break
+		}
+		if hadOther {
+			all = append(all, comparison{Scenario: s.Name, With: "no earlier run has the same settings"})
+		}
+	}
+	return all
+}
+
+func changes(before, now figures) (all []string) {
+	add := func(what string, a, b *float64, unit string) {
+		if a != nil && b != nil {
+			all = append(all, fmt.Sprintf("%s %s → %s%s", what, decimal(*a), decimal(*b), unit))
+		}
+	}
+	add("orders p99", before.OrdersP99, now.OrdersP99, " ms")
+	add("refused p99", before.RefusedP99, now.RefusedP99, " ms")
+	add("orders/s", before.OrdersPerSecond, now.OrdersPerSecond, "")
+	add("requests/s", before.RequestsPerSecond, now.RequestsPerSecond, "")
+	return all
+}
+
+// save reads the earlier reports, removes the oldest of them, and writes the pages.
+func (r *report) save(folder string) error {
+	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
@@ -73,20 +146,19 @@ func (r report) save(folder string) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	all := filepath.Dir(folder)
-	before, err := earlier(all, r.Name, kept-1)
-	if err != nil {
+	if r.Before, err = earlier(all, r.Name, kept-1); err != nil {
 		return err
 	}
 	return errors.Join(
-		r.writePage(filepath.Join(folder, "index.html"), "", nil),
-		r.writePage(filepath.Join(all, "index.html"), r.Name+"/", before))
+		r.writePage(filepath.Join(folder, "index.html"), "", false),
+		r.writePage(filepath.Join(all, "index.html"), r.Name+"/", true))
 }
 
 // ofARun is the name of a folder of a run. The program removes nothing else.
 var ofARun = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$`)
 
-// earlier returns the reports before the newest, the latest first and keep at most, and removes the older
-// ones. A folder without a report belongs to a run that ended early or is still going on.
+// earlier returns at most keep reports before the newest, the latest first, and removes the older ones. A folder
+// without a report belongs to a run that ended early or is still going on.
 func earlier(all, newest string, keep int) ([]report, error) {
 	entries, err := os.ReadDir(all)
 	if err != nil {
@@ -115,13 +187,14 @@ func earlier(all, newest string, keep int) ([]report, error) {
 }
 
 // writePage writes the page whose links lead to files in the folder at.
-func (r report) writePage(path, at string, before []report) error {
+func (r *report) writePage(path, at string, hasEarlier bool) error {
 	var text bytes.Buffer
 	if err := page.Execute(&text, struct {
-		report
-		Folder, Legend string
-		Before         []report
-	}{r, at, legend, before}); err != nil {
+		*report
+
+		Folder     string
+		HasEarlier bool
+	}{r, at, hasEarlier}); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
@@ -130,31 +203,48 @@ func (r report) writePage(path, at string, before []report) error {
 	return nil
 }
 
-// String returns the percentiles as columns of the table.
-func (t times) String() string { return fmt.Sprintf("%.0f ms\t%.0f ms\t%.0f ms", t.P50, t.P95, t.P99) }
+// number returns n with its thousands apart.
+func number(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
 
-func (r report) writeText(w io.Writer) error {
-	if r.Settings != "" {
-		_, _ = fmt.Fprintln(w, "settings:", r.Settings)
+// decimal returns a figure with one digit after the point if it is small.
+func decimal(x float64) string {
+	if math.Abs(x) < 10 && x != math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "scenario\tverdict\taccepted\tfailed\tdropped\twait p50\tp95\tp99\tserver p50\tp95\tp99\taudit\trefused")
-	for _, s := range r.Scenarios {
-		verdict := "passed"
-		if !s.Passed() {
-			verdict = "failed"
-		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n",
-			s.Name, verdict, s.Accepted, s.Failed, s.Dropped, s.Wait, s.Server, s.Audit, s.Refusals())
+	return number(int(math.Round(x)))
+}
+
+// missing stands for a figure that was not measured.
+const missing = "–"
+
+func optional(n *int) string {
+	if n == nil {
+		return missing
 	}
-	for _, s := range r.Scenarios {
-		for _, f := range s.Failures {
-			_, _ = fmt.Fprintf(table, "%s failed: %s\n", s.Name, f)
-		}
+	return number(*n)
+}
+
+func millis(x *float64) string { return with(x, 1, " ms") }
+
+func rate(x *float64) string { return with(x, 1, "/s") }
+
+// seconds returns a duration with two digits after the point if it is short.
+func seconds(x *float64) string {
+	if x != nil && *x < 1000 {
+		return strconv.FormatFloat(*x/1000, 'f', 2, 64) + " s"
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("print the table: %w", err)
+	return with(x, 1000, " s")
+}
+
+func with(x *float64, by float64, unit string) string {
+	if x == nil {
+		return missing
 	}
-	_, _ = fmt.Fprintln(w, legend)
-	return nil
+	return decimal(*x/by) + unit
 }

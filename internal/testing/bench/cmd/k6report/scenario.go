@@ -9,136 +9,148 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// scenario is a row of the report.
+// figures are the content of NAME.json, which loadtest/summary.js writes. A figure that was not measured is nil.
+type figures struct {
+	Name     string    `json:"scenario"`
+	Question string    `json:"question"`
+	OK       bool      `json:"passed"`
+	Date     time.Time `json:"date"`
+	URL      string    `json:"url"`
+
+	Peak           float64 `json:"peak"` // requests per second
+	DurationFactor float64 `json:"duration_factor"`
+	LatencyFactor  float64 `json:"latency_factor"`
+	Users          int     `json:"users"`
+	DurationMillis float64 `json:"duration_ms"`
+
+	Requests          int            `json:"requests"`
+	RequestsPerSecond *float64       `json:"requests_per_second"`
+	Orders            int            `json:"orders"` // each order once
+	OrdersP50         *float64       `json:"orders_p50_ms"`
+	OrdersP99         *float64       `json:"orders_p99_ms"`
+	OrdersPerSecond   *float64       `json:"orders_per_second"` // while there was stock
+	Repeats           int            `json:"repeats"`
+	Refused           int            `json:"refused"`
+	RefusedBy         map[string]int `json:"refused_by"`
+	RefusedP50        *float64       `json:"refused_p50_ms"`
+	RefusedP99        *float64       `json:"refused_p99_ms"`
+	NoAnswer          int            `json:"no_answer"`
+	NoAnswerBy        map[string]int `json:"no_answer_by"`
+	NotSent           int            `json:"not_sent"`
+	NotSentReason     string         `json:"not_sent_reason"`
+	ServerP50         *float64       `json:"server_p50_ms"`
+	ServerP99         *float64       `json:"server_p99_ms"`
+
+	Units     int      `json:"units"`
+	Sold      *int     `json:"sold"`
+	Paid      int      `json:"paid"`
+	Cancelled int      `json:"cancelled"`
+	SoldAgain int      `json:"sold_again"`
+	SoldOut   *float64 `json:"sold_out_after_ms"`
+
+	Audit     string `json:"audit"`
+	Oversold  *int   `json:"oversold"`
+	SoldTwice *int   `json:"sold_twice"`
+	Lost      *int   `json:"lost"`
+
+	Thresholds   []threshold `json:"thresholds"`
+	FailedChecks []check     `json:"failed_checks"`
+}
+
+// threshold is a bound of a scenario, in words, with the figure that was found.
+type threshold struct {
+	Name    string `json:"name"` // as k6 has it
+	What    string `json:"what"`
+	Found   string `json:"found"`
+	Allowed string `json:"allowed"`
+	OK      bool   `json:"ok"`
+}
+
+// check is a check of a script that failed.
+type check struct {
+	Name   string `json:"name"`
+	Failed int    `json:"failed"`
+	Of     int    `json:"of"`
+}
+
+// scenario is a scenario of the report: its figures, or the problem that left none.
 type scenario struct {
-	Name     string   `json:"name"`
-	Failures []string `json:"failures,omitempty"` // the bounds that were not kept, by name
-	Asked    int      `json:"asked"`
-	Accepted int      `json:"accepted"`
-	Refused  []count  `json:"refused,omitempty"` // by code, the most frequent first
-	Failed   int      `json:"failed"`
-	Dropped  int      `json:"dropped"` // taps that k6 did not get to send
-	Wait     times    `json:"wait"`    // from a tap to its outcome: connection, answer and polls
-	Server   times    `json:"server"`  // the part of it that is one answer of the server
-	Audit    string   `json:"audit"`
-	Charts   bool     `json:"charts"` // k6 draws none of a few seconds
+	figures
+
+	Problem string `json:"problem,omitempty"`
+	Charts  bool   `json:"charts"` // k6 draws no charts of a few seconds
 }
 
-// times are percentiles in milliseconds.
-type times struct {
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-	P99 float64 `json:"p99"`
-}
+// Passed reports whether the scenario passed.
+func (s scenario) Passed() bool { return s.OK && s.Problem == "" }
 
-type count struct {
-	Code string `json:"code"`
-	N    int    `json:"n"`
-}
-
-func (s scenario) Passed() bool { return len(s.Failures) == 0 }
-
-// Refusals returns the refusals in words.
-func (s scenario) Refusals() string {
-	words := make([]string, len(s.Refused))
-	for i, c := range s.Refused {
-		words[i] = fmt.Sprintf("%d %s", c.N, c.Code)
+// Failures returns the bounds that were missed, as k6 names them, and the problem.
+func (s scenario) Failures() (all []string) {
+	for _, t := range s.Thresholds {
+		if !t.OK {
+			all = append(all, t.Name)
+		}
 	}
-	return cmp.Or(strings.Join(words, ", "), "none")
+	if s.Problem != "" {
+		all = append(all, s.Problem)
+	}
+	return all
 }
 
-// values is a metric in the file that k6's --summary-export writes: its figures by name, and
-// its thresholds, true if they were not kept.
-type values struct {
-	Count      float64         `json:"count"`
-	Value      *float64        `json:"value"`
-	Med        float64         `json:"med"`
-	P95        float64         `json:"p(95)"` //nolint:tagliatelle // k6 calls it so
-	P99        float64         `json:"p(99)"` //nolint:tagliatelle // as above
-	Thresholds map[string]bool `json:"thresholds"`
+// quiet matches the bound of a refusal code, or of a kind of no answer.
+var quiet = regexp.MustCompile(`^(refused\{code|no_answer\{answer):`)
+
+// Shown returns the thresholds of the page. One row stands for the refusal codes that did not come.
+func (s scenario) Shown() (all []threshold) {
+	others := 0
+	for _, t := range s.Thresholds {
+		isQuiet := t.OK && t.Allowed == "0" && quiet.MatchString(t.Name)
+		if !isQuiet {
+			all = append(all, t)
+		} else if strings.HasPrefix(t.Name, "refused") {
+			others++
+		}
+	}
+	if others > 0 {
+		all = append(all, threshold{What: "refused with any other code", Found: "0", Allowed: "0", OK: true})
+	}
+	return all
 }
 
-func (v values) times() times { return times{P50: v.Med, P95: v.P95, P99: v.P99} }
+// counts returns numbers in words, the largest first.
+func counts(by map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = number(by[name]) + " " + name
+	}
+	return strings.Join(names, ", ")
+}
 
-// readScenario reads what k6 left of a scenario that ended with the exit code. What is not there
-// is a failure of the scenario, and the others are told nevertheless.
+// readScenario reads the figures of a scenario for which k6 ended with the exit code. Without figures the scenario
+// has a problem, and the report has the other scenarios.
 func readScenario(folder, name string, code int) scenario {
-	s := scenario{Name: name, Audit: "none"}
-	var summary struct {
-		Metrics map[string]values `json:"metrics"`
-	}
+	var s scenario
 	text, err := os.ReadFile(filepath.Join(folder, name+".json"))
 	if err == nil {
-		err = json.Unmarshal(text, &summary)
+		err = json.Unmarshal(text, &s.figures)
 	}
+	s.Name = name
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s.Failures = append(s.Failures, fmt.Sprintf("k6 ended with exit code %d and no summary", code))
-		return s
+		s.Problem = fmt.Sprintf("k6 ended with exit code %d and left no figures; %s.log has its output", code, name)
 	case err != nil:
-		s.Failures = append(s.Failures, fmt.Sprintf("its summary cannot be read: %v", err))
-		return s
+		s.figures = figures{Name: name}
+		s.Problem = fmt.Sprintf("the figures cannot be read: %v", err)
+	case s.OK && code != 0:
+		s.Problem = fmt.Sprintf("k6 ended with exit code %d; %s.log has its output", code, name)
 	}
-	s.fill(summary.Metrics)
 	_, err = os.Stat(filepath.Join(folder, name+".html"))
 	s.Charts = err == nil
-	if s.Passed() && code != 0 {
-		s.Failures = append(s.Failures, fmt.Sprintf("k6 ended with exit code %d", code))
-	}
 	return s
-}
-
-func (s *scenario) fill(metrics map[string]values) {
-	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		m := metrics[name]
-		for _, bound := range slices.Sorted(maps.Keys(m.Thresholds)) {
-			if m.Thresholds[bound] {
-				s.Failures = append(s.Failures, name+" "+bound)
-			}
-		}
-		if code, is := strings.CutPrefix(name, "orders_refused{code:"); is && m.Count > 0 {
-			s.Refused = append(s.Refused, count{Code: strings.TrimSuffix(code, "}"), N: int(m.Count)})
-		}
-	}
-	slices.SortStableFunc(s.Refused, func(a, b count) int { return cmp.Compare(b.N, a.N) })
-	s.Asked, s.Accepted = int(metrics["orders_asked"].Count), int(metrics["orders_accepted"].Count)
-	s.Failed, s.Dropped = int(metrics["orders_failed"].Count), int(metrics["dropped_iterations"].Count)
-	s.Wait = metrics["buyer_wait{name:buy}"].times()
-	s.Server = metrics["http_req_duration{name:buy}"].times()
-	if told := s.Accepted + int(metrics["orders_refused"].Count) + s.Failed; told != s.Asked {
-		s.Failures = append(s.Failures, fmt.Sprintf("%d taps and %d outcomes", s.Asked, told))
-	}
-	s.Audit = auditOf(metrics)
-}
-
-// auditOf returns the audit in words.
-func auditOf(metrics map[string]values) string {
-	figure := func(name string) int {
-		if v := metrics["audit_"+name].Value; v != nil {
-			return int(*v)
-		}
-		return 0
-	}
-	if metrics["audit_clean"].Value == nil {
-		return "none"
-	}
-	verdict := "clean"
-	switch {
-	case figure("clean") == 0:
-		verdict = "not clean"
-	case figure("settled") == 0:
-		verdict = "not settled"
-	}
-	words := []string{verdict, fmt.Sprintf("%d of %d sold", figure("live"), figure("total"))}
-	if n := figure("oversold"); n != 0 {
-		words = append(words, fmt.Sprintf("%d oversold", n))
-	}
-	if n := figure("duplicates"); n != 0 {
-		words = append(words, fmt.Sprintf("%d above the limit", n))
-	}
-	return strings.Join(words, ", ")
 }
