@@ -3,7 +3,7 @@
 const width = 78;
 
 // figuresOf returns the figures of a run. Its argument data is what k6 passes to handleSummary. The figures are the
-// JSON file of a scenario: loadtest/README.md describes its fields. A figure that was not measured is null.
+// JSON file of a scenario: loadtest/FIGURES.md describes its fields. A figure that was not measured is null.
 export function figuresOf(data, { scenario, question, options, settings, users, date }) {
   const metrics = data.metrics;
   const values = (name) => (metrics[name] || { values: {} }).values;

@@ -456,6 +456,22 @@ func TestLoadTestSummary_FixedFigures_PrintsThemApart(t *testing.T) {
 	}
 }
 
+// field matches the fields of a row of loadtest/FIGURES.md.
+var field = regexp.MustCompile("(?m)^\\| (`[a-z0-9_`, ]+`) \\|")
+
+func TestLoadTestFigures_Document_HasTheFieldsOfTheJSON(t *testing.T) {
+	t.Parallel()
+	testservers.Need(t)
+	text, err := os.ReadFile(filepath.Join(root, "loadtest/FIGURES.md"))
+	require.NoError(t, err)
+	var documented []string
+	for _, row := range field.FindAllStringSubmatch(string(text), -1) {
+		documented = append(documented, strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ")...)
+	}
+	_, _, figures := summarized(t, given)
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(figures)), documented)
+}
+
 func TestLoadTestSummary_LostOrderOrNoFigures_Fails(t *testing.T) {
 	t.Parallel()
 	testservers.Need(t)
