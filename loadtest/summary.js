@@ -29,6 +29,7 @@ export function figuresOf(data, { scenario, question, options, settings, users, 
     duration_factor: settings.durationFactor,
     latency_factor: settings.latencyFactor,
     users,
+    soak_duration: scenario === 'soak' ? settings.soak : null,
     duration_ms: data.state.testRunDurationMs,
     units: data.setup_data.stock,
     requests: count('requests'),
@@ -176,6 +177,7 @@ export function table(f, isColoured) {
   lines.push(`peak ${number(f.peak)} requests/s, duration factor ${f.duration_factor}, latency factor ${f.latency_factor}, ${number(f.users)} users`);
   if (f.duration_factor !== 1) lines.push(red(`! duration factor ${f.duration_factor}: each stage takes ${f.duration_factor} times the usual time`));
   if (f.latency_factor !== 1) lines.push(red(`! latency factor ${f.latency_factor}: latency and "not sent" may be ${f.latency_factor} times the usual`));
+  if (f.soak_duration && f.soak_duration !== '30m') lines.push(red(`! soak duration ${f.soak_duration}: the usual is 30m`));
   lines.push('');
 
   const verdict = f.passed ? 'PASSED' : 'FAILED';

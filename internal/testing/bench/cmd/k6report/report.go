@@ -65,7 +65,7 @@ func (r report) Names() string {
 }
 
 // Parameters returns the settings of the load test, which all scenarios share, and a warning for each factor that is
-// not 1. They are empty if no scenario has figures.
+// not 1, or soak that is not of the usual duration. They are empty if no scenario has figures.
 func (r report) Parameters() (p struct {
 	Line     string
 	Warnings []string
@@ -83,6 +83,11 @@ func (r report) Parameters() (p struct {
 	}
 	if s.LatencyFactor != 1 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf(`latency factor %v: latency and "not sent" may be %[1]v times the usual`, s.LatencyFactor))
+	}
+	for _, s := range r.Scenarios {
+		if s.SoakDuration != "" && s.SoakDuration != "30m" {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("soak duration %s: the usual is 30m", s.SoakDuration))
+		}
 	}
 	return p
 }
@@ -106,7 +111,8 @@ func (r report) Comparisons() (all []comparison) {
 				continue
 			}
 			o := b.Scenarios[i]
-			isSame := o.Peak == s.Peak && o.DurationFactor == s.DurationFactor && b.On == r.On && b.Settings == r.Settings
+			isSame := o.Peak == s.Peak && o.DurationFactor == s.DurationFactor && o.SoakDuration == s.SoakDuration &&
+				b.On == r.On && b.Settings == r.Settings
 			if !isSame {
 				hadOther = true
 				continue

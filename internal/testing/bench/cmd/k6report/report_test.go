@@ -169,6 +169,8 @@ func TestReport_FactorOfOne_HasNoWarning(t *testing.T) {
 	r := reportOf("run", readScenario(runFolder(t, t.TempDir(), "run", usual), "spike", 0))
 	assert.Equal(t, "peak 200 requests/s, duration factor 1, latency factor 1, 20,000 users", r.Parameters().Line)
 	assert.Empty(t, r.Parameters().Warnings)
+	r.Scenarios[0].SoakDuration = "2m"
+	assert.Equal(t, []string{"soak duration 2m: the usual is 30m"}, r.Parameters().Warnings)
 }
 
 func TestReport_EarlierRun_IsComparedIfItsSettingsAreTheSame(t *testing.T) {

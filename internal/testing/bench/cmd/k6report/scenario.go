@@ -27,6 +27,7 @@ type figures struct {
 	DurationFactor float64 `json:"duration_factor"`
 	LatencyFactor  float64 `json:"latency_factor"`
 	Users          int     `json:"users"`
+	SoakDuration   string  `json:"soak_duration"` // of soak, or ""
 	DurationMillis float64 `json:"duration_ms"`
 
 	Requests          int            `json:"requests"`
