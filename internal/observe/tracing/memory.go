@@ -34,6 +34,13 @@ type memory struct {
 	traces map[trace.TraceID]*kept
 	orders map[int64]trace.TraceID
 	oldest []trace.TraceID
+	latest latest
+}
+
+// latest is the trace of the order that was placed last.
+type latest struct {
+	coupon int64
+	steps  []Step
 }
 
 type kept struct {
@@ -57,16 +64,41 @@ func (m *memory) OnEnd(s sdk.ReadOnlySpan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.of(s.SpanContext().TraceID())
-	if s.Name() == "place" || s.Name() == "process" {
+	whose := s.Name() == "place" || s.Name() == "process"
+	if whose {
 		m.index(s.SpanContext().TraceID(), k, of.order)
 		k.user = of.user
 	}
+	failed := s.Status().Code == codes.Error
 	if len(k.steps) < maxSteps {
 		k.steps = append(k.steps, Step{
 			Name: s.Name(), Began: s.StartTime(), Took: s.EndTime().Sub(s.StartTime()),
-			Orders: of.orders, Failed: s.Status().Code == codes.Error,
+			Orders: of.orders, Failed: failed,
 		})
 	}
+	if !whose {
+		return
+	}
+	if !failed && of.order != 0 {
+		m.latest = latest{of.coupon, inOrder(k.steps)}
+	}
+	if of.glanced {
+		m.drop(s.SpanContext().TraceID(), k)
+	}
+}
+
+// drop removes a trace that is not kept for its buyer.
+func (m *memory) drop(id trace.TraceID, k *kept) {
+	m.forget(id, k)
+	delete(m.traces, id)
+	m.oldest = slices.DeleteFunc(m.oldest, func(other trace.TraceID) bool { return other == id })
+}
+
+// inOrder returns the steps in the order of their begin.
+func inOrder(steps []Step) []Step {
+	steps = slices.Clone(steps)
+	slices.SortStableFunc(steps, func(a, b Step) int { return a.Began.Compare(b.Began) })
+	return steps
 }
 
 // index makes the trace be found by an order. The trace is no longer found by its earlier order, so that the index has
@@ -102,8 +134,9 @@ func (m *memory) of(id trace.TraceID) *kept {
 }
 
 type attributes struct {
-	order, user int64
-	orders      int
+	order, user, coupon int64
+	orders              int
+	glanced             bool
 }
 
 func attributesOf(s sdk.ReadOnlySpan) (a attributes) {
@@ -111,6 +144,10 @@ func attributesOf(s sdk.ReadOnlySpan) (a attributes) {
 		switch kv.Key {
 		case orderKey:
 			a.order = kv.Value.AsInt64()
+		case couponKey:
+			a.coupon = kv.Value.AsInt64()
+		case glanced:
+			a.glanced = kv.Value.AsBool()
 		case ordersKey:
 			a.orders = int(kv.Value.AsInt64())
 		case semconv.UserIDKey:
@@ -145,7 +182,18 @@ func (t *Traces) Steps(orderID, userID int64) []Step {
 	if !is || orderID == 0 || k.order != orderID || k.user != userID {
 		return nil
 	}
-	steps := slices.Clone(k.steps)
-	slices.SortStableFunc(steps, func(a, b Step) int { return a.Began.Compare(b.Began) })
-	return steps
+	return inOrder(k.steps)
+}
+
+// Latest returns the steps of the order that was placed last, if it is one of the coupon and was traced.
+func (t *Traces) Latest(couponID int64) []Step {
+	if !t.Keeps() {
+		return nil
+	}
+	t.kept.mu.Lock()
+	defer t.kept.mu.Unlock()
+	if t.kept.latest.coupon != couponID {
+		return nil
+	}
+	return t.kept.latest.steps
 }

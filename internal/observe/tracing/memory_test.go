@@ -65,3 +65,19 @@ func TestTrace_TooManySteps_IsBounded(t *testing.T) {
 	})
 	require.Len(t, r.Steps(7, 42), 32)
 }
+
+func TestLatest_RequestsThatDidNotAsk_AreShownAndNotKept(t *testing.T) {
+	const always = 1 << 30 // glances a second
+	r := record(t, tracing.Options{KeepTraces: 2, Glances: always})
+	require.Empty(t, r.Latest(1))
+	keepOne(t, r, 7, 42, nil)
+	require.Len(t, r.Latest(1), 3)
+	require.Empty(t, r.Latest(2), "it is an order of another coupon")
+	require.Empty(t, r.Steps(7, 42), "its buyer has not asked for it")
+	keepOne(t, r, 0, 42, errors.New("sold out"))
+	require.Len(t, r.Latest(1), 3, "a refusal is no order")
+
+	off := record(t, tracing.Options{KeepTraces: 2})
+	keepOne(t, off, 7, 42, nil)
+	require.Empty(t, off.Latest(1))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -16,22 +17,39 @@ import (
 // wire reads and writes the traceparent of W3C Trace Context.
 var wire propagation.TraceContext
 
+// purchases ends the route of a purchase request.
+const purchases = "/orders"
+
+// glanceKey is the key of a request that is traced for Latest alone.
+type glanceKey struct{}
+
+func isGlance(ctx context.Context) bool { return ctx.Value(glanceKey{}) != nil }
+
 // Request begins the span of an HTTP request, in the trace that its traceparent names, and writes
 // the traceparent of that span into the response. The caller goes on with the request returned,
 // and calls done with the status.
 func (t *Traces) Request(route string, w http.ResponseWriter, r *http.Request) (_ *http.Request, done func(status int)) {
 	nothing := func(int) {}
-	if t == nil || !t.unasked && len(r.Header["Traceparent"]) == 0 {
+	if t == nil {
 		return r, nothing
 	}
-	ctx := wire.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	parent := r.Context()
+	if !t.unasked && len(r.Header["Traceparent"]) == 0 {
+		if t.glances == nil || r.Method != http.MethodPost || !strings.HasSuffix(route, purchases) || !t.glances.Allow() {
+			return r, nothing
+		}
+		parent = context.WithValue(parent, glanceKey{}, true)
+	}
+	ctx := wire.Extract(parent, propagation.HeaderCarrier(r.Header))
 	ctx, span := t.tracer.Start(ctx, r.Method+" "+route, trace.WithSpanKind(trace.SpanKindServer))
 	if !span.IsRecording() {
 		return r, nothing
 	}
 	span.SetAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route),
 		semconv.URLPath(bounded(r.URL.Path, maxPath)))
-	wire.Inject(ctx, propagation.HeaderCarrier(w.Header()))
+	if !isGlance(ctx) {
+		wire.Inject(ctx, propagation.HeaderCarrier(w.Header()))
+	}
 	return r.WithContext(ctx), func(status int) {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(status))
 		if status >= http.StatusInternalServerError {
@@ -51,6 +69,9 @@ func (t *Traces) Place(ctx context.Context, r order.Request,
 	}
 	ctx, span := t.step(ctx, "place", trace.WithAttributes(
 		couponKey.Int64(r.CouponID), semconv.UserID(strconv.FormatInt(r.UserID, 10))))
+	if isGlance(ctx) {
+		span.SetAttributes(glanced.Bool(true))
+	}
 	o, err := place(ctx, r)
 	if o.ID != 0 {
 		span.SetAttributes(orderKey.Int64(o.ID))

@@ -18,7 +18,7 @@ const askedPerSecond = 100
 //	a span of ours above ─▶ as that
 //	linked to a traced one ─▶ yes: the transaction of a group
 //	a traceparent ─▶ as it asks, askedPerSecond at most
-//	none ─▶ the share that Options has
+//	none ─▶ the share that Options has, and the glances
 type sampler struct {
 	unasked sdk.Sampler
 	asked   *rate.Limiter
@@ -39,6 +39,8 @@ func (s sampler) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
 	var yes bool
 	switch {
 	case slices.ContainsFunc(p.Links, func(l trace.Link) bool { return l.SpanContext.IsSampled() }):
+		yes = true
+	case isGlance(p.ParentContext) && !parent.IsValid():
 		yes = true
 	case !parent.IsValid():
 		return s.unasked.ShouldSample(p)

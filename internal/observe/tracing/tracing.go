@@ -37,6 +37,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 )
 
 // Options say which requests are traced, and where the spans go.
@@ -44,6 +45,7 @@ type Options struct {
 	Endpoint    string  // the URL that OTLP over HTTP is sent to; "" sends nothing
 	SampleRatio float64 // share of the requests that are traced, from 0 to 1; 0: only requests that ask
 	KeepTraces  int     // traces of orders that are kept for their buyers; 0 keeps none
+	Glances     int     // purchase requests per second that are traced only for Latest; 0 is none
 	Version     string  // of the program
 	Instance    string  // its name in the fleet
 	Log         *slog.Logger
@@ -55,6 +57,7 @@ type Traces struct {
 	tracer   trace.Tracer
 	provider *sdk.TracerProvider
 	unasked  bool                // requests are traced that did not ask for it
+	glances  *rate.Limiter       // nil traces none for Latest alone
 	exporter *otlptrace.Exporter // nil sends nothing
 	kept     *memory             // nil keeps none
 	log      *slog.Logger
@@ -84,6 +87,9 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 	}
 	if o.KeepTraces > 0 {
 		t.kept = newMemory(o.KeepTraces)
+		if o.Glances > 0 {
+			t.glances = rate.NewLimiter(rate.Limit(o.Glances), 1)
+		}
 		with = append(with, sdk.WithSpanProcessor(t.kept))
 	}
 	if o.Spans != nil {
@@ -145,4 +151,5 @@ const (
 	couponKey = attribute.Key("seckill.coupon.id")
 	orderKey  = attribute.Key("seckill.order.id")
 	ordersKey = attribute.Key("seckill.group.orders") // in one transaction
+	glanced   = attribute.Key("seckill.glance")       // the trace is not kept for its buyer
 )
