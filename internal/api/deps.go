@@ -56,6 +56,8 @@ type StockReader interface {
 
 // SaleStatus returns live figures of a sale.
 type SaleStatus interface {
+	// Ledger reads the figures of a sale in the database, in one statement; coupon.ErrNotFound if there is no such coupon.
+	Ledger(ctx context.Context, couponID int64) (Ledger, error)
 	LiveStats(ctx context.Context, c coupon.Coupon) (LiveStats, error)
 }
 
@@ -64,6 +66,7 @@ type SaleStatus interface {
 type LiveStats struct {
 	Holds        []int64       // by shard: units taken that are not orders yet
 	Lent         []int64       // by shard: units lent to buyers who are at home in another
+	CameBack     int64         // units of ended orders that went back to the shards since they were loaded
 	P99          time.Duration // of the orders accepted in the last seconds; 0 if there was none
 	LocksHeld    int64
 	LocksWaiting int64
@@ -102,6 +105,7 @@ type Deps struct {
 	Lab        Lab          // optional
 	Prover     auth.Prover  // optional: every buyer is given a purchase token
 	Traces     Traces       // optional
+	Numbers    OrderNumbers // optional: an order is shown without its number
 	Gallery    Gallery      // optional: the page has no gallery
 }
 

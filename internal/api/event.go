@@ -7,27 +7,37 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// saleEvent is one reading of a sale. Sold counts the orders in the database, and Left counts the units in the shards.
-// A unit on its way from a shard to the database is in neither. Taps counts the purchase requests that this instance
-// has answered since it started.
+// saleEvent is one reading of a sale. The poll of the hub makes it, and every figure that the page shows of the sale is
+// of one saleEvent. Units is the sum of Left, BeingWritten, Orders and Returning.
 type saleEvent struct {
-	CouponID        int64        `json:"coupon_id,string"`
-	State           coupon.State `json:"state"`
-	Stock           int64        `json:"stock"`
-	Sold            int64        `json:"sold"`
-	Left            int64        `json:"left"`
-	Shards          []int64      `json:"shards"`
-	OrdersPerSecond float64      `json:"orders_per_second"`
-	P99Millis       float64      `json:"p99_ms"`
-	Holds           []int64      `json:"holds"`
-	Lent            []int64      `json:"lent"`
-	LocksHeld       int64        `json:"locks_held"`
-	LocksWaiting    int64        `json:"locks_waiting"`
-	Instances       []Instance   `json:"instances"`
-	Taps            int64        `json:"taps"`
-	UnpaidOrders    *int64       `json:"unpaid_orders,omitempty"` // while the coupon is sold out, if they are known
-	UnpaidUntil     *time.Time   `json:"unpaid_until,omitempty"`
-	At              time.Time    `json:"at"`
+	CouponID int64        `json:"coupon_id,string"`
+	State    coupon.State `json:"state"`
+	BeginsAt time.Time    `json:"begins_at"`
+	EndsAt   time.Time    `json:"ends_at"`
+
+	Units        int64 `json:"units"`         // on sale
+	Left         int64 `json:"left"`          // can be reserved
+	BeingWritten int64 `json:"being_written"` // reserved, and not committed
+	Orders       int64 `json:"orders"`        // committed, and neither cancelled nor expired
+	Returning    int64 `json:"returning"`     // of ended orders, and not in a shard again
+
+	Requests  int64           `json:"requests"` // that this instance has answered since it started
+	TooLate   int64           `json:"too_late"` // of them answered sold_out
+	SoldAgain int64           `json:"sold_again"`
+	SoldOut   *soldOutFigures `json:"sold_out,omitempty"` // while every unit is an order
+
+	Shards          []int64    `json:"shards"`
+	OrdersPerSecond float64    `json:"orders_per_second"`
+	P99Millis       float64    `json:"p99_ms"`
+	Holds           []int64    `json:"holds"`
+	Lent            []int64    `json:"lent"`
+	LocksHeld       int64      `json:"locks_held"`
+	LocksWaiting    int64      `json:"locks_waiting"`
+	Instances       []Instance `json:"instances"`
+	LatestOrder     []stepJSON `json:"latest_order,omitempty"`  // the steps of an order that was placed a moment ago
+	UnpaidOrders    *int64     `json:"unpaid_orders,omitempty"` // while the coupon is sold out, if they are known
+	UnpaidUntil     *time.Time `json:"unpaid_until,omitempty"`
+	At              time.Time  `json:"at"`
 }
 
 // troubleEvent is the reason why a reading failed.
@@ -37,25 +47,74 @@ type troubleEvent struct {
 	At       time.Time `json:"at"`
 }
 
-// sale returns the event of a coupon. shards has the units of each shard. If it is nil, Left is the database's stock.
-func sale(c coupon.Coupon, shards []int64, pulse LiveStats, taps int64, p *rateMeter, now time.Time) []byte {
+// Ledger has the figures of a sale in the database, at one moment.
+type Ledger struct {
+	Units     int64 // on sale
+	Unsold    int64 // not sold
+	Returning int64 // of Unsold: owed to the shards
+}
+
+// balance is a Ledger with the units that the shards have, as a sum without a remainder.
+type balance struct{ units, left, beingWritten, orders, returning int64 }
+
+// balanced returns the balance of a ledger and the units that the shards had after it was read. A unit that the
+// database has not sold and that no shard has is on its way: to the database, or back to a shard.
+//
+//	units = left + being written + orders + returning
+//
+// The readings are not of one moment. A unit that came back between them is in the shards and not in the ledger: it is
+// not left yet. A return that has arrived and is still owed is not returning any more.
+func balanced(l Ledger, inShards int64) balance {
+	left := min(inShards, l.Unsold)
+	away := l.Unsold - left
+	returning := min(l.Returning, away)
+	return balance{l.Units, left, away - returning, l.Units - l.Unsold, returning}
+}
+
+func (b balance) soldOut() bool { return b.units > 0 && b.orders == b.units }
+
+// reading holds the figures that the hub has read of a sale.
+type reading struct {
+	coupon coupon.Coupon
+	ledger Ledger
+	shards []int64 // nil if the coupon has none
+	pulse  LiveStats
+	counts *requestCounts
+	latest []stepJSON
+}
+
+// event returns the event of a reading. Without shards, Left counts the units that the database has not sold.
+func (r reading) event(p *rateMeter, now time.Time) saleEvent {
+	c, pulse := r.coupon, r.pulse
+	inShards := r.ledger.Unsold
+	if r.shards != nil {
+		inShards = sum(r.shards)
+	}
+	b := balanced(r.ledger, inShards)
+	soldAgain := max(0, b.orders+pulse.CameBack+b.returning-b.units)
+	answered, tooLate := r.counts.of(c.ID)
 	e := saleEvent{
-		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
-		Shards: list(shards), At: wireTime(now),
+		CouponID: c.ID, State: c.StateAt(now), BeginsAt: wireTime(c.BeginsAt), EndsAt: wireTime(c.EndsAt), At: wireTime(now),
+		Units: b.units, Left: b.left, BeingWritten: b.beingWritten, Orders: b.orders, Returning: b.returning,
+		Requests: answered, TooLate: tooLate, SoldAgain: soldAgain,
+		Shards: list(r.shards), OrdersPerSecond: p.of(b.orders, now),
 		P99Millis: float64(pulse.P99.Microseconds()/100) / 10, Holds: list(pulse.Holds), Lent: list(pulse.Lent),
-		LocksHeld: pulse.LocksHeld, LocksWaiting: pulse.LocksWaiting, Instances: list(pulse.Instances), Taps: taps,
+		LocksHeld: pulse.LocksHeld, LocksWaiting: pulse.LocksWaiting, Instances: list(pulse.Instances), LatestOrder: r.latest,
 	}
-	if shards != nil {
-		e.Left = 0
-		for _, n := range shards {
-			e.Left += n
-		}
+	if b.soldOut() {
+		e.SoldOut = r.counts.soldOut(c.ID, c.BeginsAt, b.orders+soldAgain, soldAgain)
 	}
-	e.OrdersPerSecond = p.of(e.Sold, now)
 	if told := pulse.SoldOut; told != nil {
 		e.UnpaidOrders, e.UnpaidUntil = &told.Unpaid, told.until()
 	}
-	return eventText("sale", e)
+	return e
+}
+
+func sum(all []int64) (n int64) {
+	for _, one := range all {
+		n += one
+	}
+	return n
 }
 
 // list returns all, but an empty list for nil, because nil is null in JSON.

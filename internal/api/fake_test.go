@@ -27,6 +27,8 @@ type shop struct {
 	nextID  int64
 	left    []int64
 
+	returning, cameBack int64 // units of ended orders
+
 	say     func(ctx context.Context) error // what every call returns, if set
 	doubt   bool                            // Place returns its order together with the error
 	reads   int                             // calls of Remaining
@@ -115,9 +117,14 @@ func (s *shop) Remaining(ctx context.Context, _ int64, _ int) ([]int64, error) {
 	return s.left, nil
 }
 
+func (s *shop) Ledger(ctx context.Context, id int64) (Ledger, error) {
+	c, err := s.coupon(ctx, id, nil)
+	return Ledger{Units: c.Total, Unsold: c.Left, Returning: s.returning}, err
+}
+
 func (s *shop) LiveStats(ctx context.Context, _ coupon.Coupon) (LiveStats, error) {
 	return LiveStats{
-		Holds: []int64{1, 0, 0, 2}, P99: 12_345 * time.Microsecond, LocksHeld: 3, LocksWaiting: 1,
+		Holds: []int64{1, 0, 0, 2}, CameBack: s.cameBack, P99: 12_345 * time.Microsecond, LocksHeld: 3, LocksWaiting: 1,
 		Instances: []Instance{{Name: "one", SoldOut: true, Self: true}},
 	}, s.answer(ctx)
 }

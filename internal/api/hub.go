@@ -13,16 +13,17 @@ import (
 // hub polls the coupons that are watched: one poll for each coupon, however many streams watch it, from the first that
 // joins to the tick after the last has left. A client that opens and closes streams starts one poll per tick.
 type hub struct {
-	coupons   Coupons
-	stock     StockReader
-	engine    SaleStatus
-	unpaid    UnpaidOrders
-	now       func() time.Time
-	every     time.Duration
-	budget    time.Duration // of one poll
-	max       int           // streams
-	maxEach   int           // streams of one address; 0 is no limit
-	purchases purchaseCounter
+	coupons Coupons
+	stock   StockReader
+	engine  SaleStatus
+	unpaid  UnpaidOrders
+	now     func() time.Time
+	every   time.Duration
+	budget  time.Duration // of one poll
+	max     int           // streams
+	maxEach int           // streams of one address; 0 is no limit
+	traces  Traces        // optional
+	counts  requestCounts
 
 	mu      sync.Mutex
 	feeds   map[int64]*feed
@@ -51,8 +52,9 @@ const (
 
 func newHub(p Deps, o Options) *hub {
 	return &hub{
-		coupons: p.Coupons, stock: p.Stock, engine: p.SaleStatus, unpaid: p.Unpaid, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
-		max: o.MaxStreams, maxEach: o.MaxStreamsPerAddress, feeds: map[int64]*feed{}, from: map[string]int{},
+		coupons: p.Coupons, stock: p.Stock, engine: p.SaleStatus, unpaid: p.Unpaid, traces: p.Traces, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		counts: requestCounts{now: o.Now},
+		max:    o.MaxStreams, maxEach: o.MaxStreamsPerAddress, feeds: map[int64]*feed{}, from: map[string]int{},
 	}
 }
 
@@ -181,20 +183,50 @@ func (h *hub) publishTo(f *feed, subs []chan []byte, event []byte) {
 func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, h.budget)
 	defer cancel()
-	c, err := h.coupons.Get(ctx, id)
-	var left []int64
-	var pulse LiveStats
-	ended = err == nil && c.StateAt(h.now()) == coupon.Ended
-	if err == nil && c.Shards > 0 && !ended {
-		if left, err = h.stock.Remaining(ctx, id, c.Shards); err == nil {
-			pulse, err = h.engine.LiveStats(ctx, c)
-			pulse.SoldOut = h.soldOut(id, left)
-		}
+	r := reading{counts: &h.counts}
+	var err error
+	if r.coupon, err = h.coupons.Get(ctx, id); err == nil {
+		ended = r.coupon.StateAt(h.now()) == coupon.Ended
+		err = h.read(ctx, &r, !ended)
 	}
 	if err != nil {
 		return trouble(id, problemOf(err).code, h.now()), false
 	}
-	return sale(c, left, pulse, h.purchases.of(id), p, h.now()), ended
+	return eventText("sale", r.event(p, h.now())), ended
+}
+
+// maxReads is how often the hub reads a sale until ledger and shards agree.
+const maxReads = 4
+
+// read reads the ledger, and then the shards. If a unit came back to a shard between the two, it reads both again.
+func (h *hub) read(ctx context.Context, r *reading, shards bool) (err error) {
+	id := r.coupon.ID
+	for range maxReads {
+		if r.ledger, err = h.engine.Ledger(ctx, id); err != nil || r.coupon.Shards == 0 || !shards {
+			return err
+		}
+		if r.shards, err = h.stock.Remaining(ctx, id, r.coupon.Shards); err != nil {
+			return err
+		}
+		if sum(r.shards) <= r.ledger.Unsold {
+			break
+		}
+	}
+	if r.pulse, err = h.engine.LiveStats(ctx, r.coupon); err != nil {
+		return err
+	}
+	r.pulse.SoldOut = h.soldOut(id, r.shards)
+	if h.traces != nil {
+		r.latest = stepsOf(h.traces.Latest(id))
+	}
+	return nil
+}
+
+// watched reports whether a stream is open.
+func (h *hub) watched() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams > 0
 }
 
 // soldOut returns what is known of a coupon without a unit in any shard; nil if there is one, or nothing is known.

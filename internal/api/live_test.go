@@ -78,10 +78,12 @@ func TestLiveStream_SeveralClients_SharePollUntilClose(t *testing.T) {
 		got, ok := w.next("sale")
 		require.True(t, ok)
 		require.Equal(t, map[string]any{
-			"coupon_id": "1", "state": "on_sale", "stock": 100.0, "sold": 6.0, "left": 94.0,
+			"coupon_id": "1", "state": "on_sale", "begins_at": "2030-01-31T16:00:00.123Z", "ends_at": "2030-01-31T18:00:00.123Z",
+			"units": 100.0, "left": 94.0, "being_written": 0.0, "orders": 6.0, "returning": 0.0,
+			"requests": 0.0, "too_late": 0.0, "sold_again": 0.0,
 			"shards": []any{25.0, 24.0, 23.0, 22.0}, "orders_per_second": 0.0, "p99_ms": 12.3,
 			"holds": []any{1.0, 0.0, 0.0, 2.0}, "lent": []any{}, "locks_held": 3.0, "locks_waiting": 1.0,
-			"instances": []any{map[string]any{"name": "one", "sold_out": true, "self": true}}, "taps": 0.0, "at": "2030-01-31T17:00:00.123Z",
+			"instances": []any{map[string]any{"name": "one", "sold_out": true, "self": true}}, "at": "2030-01-31T17:00:00.123Z",
 		}, got)
 	}
 	s.hub.mu.Lock()
@@ -271,7 +273,9 @@ func TestEventStream_SlowReader_GetsNewestEvent(t *testing.T) {
 func TestLiveSale_DraftCoupon_ReportsStockAndRate(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := coupon.Coupon{ID: 1, Total: 100, Left: 100, EndsAt: now.Add(time.Hour), State: coupon.Draft}
-	require.Contains(t, string(sale(c, nil, LiveStats{}, 0, &rateMeter{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
+	e := reading{coupon: c, ledger: Ledger{Units: 100, Unsold: 100}, counts: &requestCounts{now: time.Now}}.event(&rateMeter{}, now)
+	require.Equal(t, []int64{100, 100, 0, 0, 0}, []int64{e.Units, e.Left, e.BeingWritten, e.Orders, e.Returning})
+	require.Equal(t, []int64{}, e.Shards)
 
 	var p rateMeter
 	for i, want := range []float64{0, 10, 10, 10, 10, 10} {

@@ -126,7 +126,7 @@ func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 		return placed{}, err
 	}
 	o, err := s.deps.Orders.Place(ctx, r.Request)
-	s.hub.purchases.answered(r.CouponID, err)
+	s.hub.counts.answer(r.CouponID, o, err)
 	err = s.soldOut(r.CouponID, err)
 	switch {
 	case err == nil:

@@ -43,6 +43,9 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 		return fmt.Errorf("api: %w", err)
 	}
 	for _, f := range files {
+		if f.Name() == missingPage {
+			continue
+		}
 		text, err := web.Files.ReadFile(f.Name())
 		if err != nil {
 			return fmt.Errorf("api: %w", err)
@@ -66,6 +69,34 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 		get("/gallery.json", s.gallery())
 	}
 	return nil
+}
+
+// missingPage is the page for an address that has none. It is no file of the page.
+const missingPage = "404.html"
+
+// noRoute answers a request that no route serves. A person who opened the address in a browser gets a page, and any
+// other client gets the problem.
+func (s *Server) noRoute() gin.HandlerFunc {
+	missing, err := web.Files.ReadFile(missingPage)
+	return s.observe(func(c *gin.Context) string {
+		c.Writer.Header()["Vary"] = []string{"Accept"}
+		if err != nil || !opensPage(c.Request) {
+			return s.refuse(c, errNoRoute)
+		}
+		h := c.Writer.Header()
+		pageHeaders(h)
+		h["Cache-Control"] = noStore
+		h.Set("Content-Type", kinds[".html"])
+		c.Status(http.StatusNotFound)
+		_, _ = c.Writer.Write(missing)
+		return problemOf(errNoRoute).code
+	})
+}
+
+// opensPage reports whether a browser asks for an address of its bar: it then accepts text/html by name.
+func opensPage(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/api/") &&
+		strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html")
 }
 
 // gallery serves the gallery of wrong implementations. The first request puts it together and computes its tags.
@@ -134,11 +165,7 @@ func fixed(kind string, text []byte) endpoint {
 		h := c.Writer.Header()
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", tag)
-		h.Set("Content-Security-Policy", pagePolicy)
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Frame-Options", "DENY")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		pageHeaders(h)
 		if hasTag(c.Request.Header["If-None-Match"], tag) {
 			c.Status(http.StatusNotModified)
 			c.Writer.WriteHeaderNow()
@@ -150,4 +177,13 @@ func fixed(kind string, text []byte) endpoint {
 		_, _ = c.Writer.Write(text)
 		return ""
 	}
+}
+
+// pageHeaders allow a file of the page nothing but the page.
+func pageHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,13 +14,13 @@ import (
 	"example.com/seckill/internal/api/web"
 )
 
-// ourFiles returns the files of the page that are not vendored.
+// ourFiles returns the files of the page that are not vendored. The page for an unknown address is none of them.
 func ourFiles(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := web.Files.ReadDir(".")
 	require.NoError(t, err)
 	for _, f := range files {
-		if !strings.HasPrefix(f.Name(), "uplot.") {
+		if !strings.HasPrefix(f.Name(), "uplot.") && f.Name() != missingPage {
 			names = append(names, f.Name())
 		}
 	}
@@ -67,4 +68,32 @@ func TestPageWords_EveryErrorCode_HasTextInEachLanguage(t *testing.T) {
 			require.Contains(t, first, m[1], file)
 		}
 	}
+}
+
+func TestUnknownAddress_Browser_GetsAPage(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for _, c := range []struct{ method, path, accept, kind string }{
+		{"GET", "/nope", browser, "text/html; charset=utf-8"},
+		{"HEAD", "/nope/nope", browser, "text/html; charset=utf-8"},
+		{"GET", "/nope", "*/*", "application/problem+json"},
+		{"GET", "/nope", "", "application/problem+json"},
+		{"GET", "/api/v1/nope", browser, "application/problem+json"},
+		{"POST", "/nope", browser, "application/problem+json"},
+	} {
+		r := httptest.NewRequest(c.method, c.path, http.NoBody)
+		r.Header["Accept"] = []string{c.accept}
+		rec := httptest.NewRecorder()
+		s.Handler().ServeHTTP(rec, r)
+		require.Equal(t, http.StatusNotFound, rec.Code, c)
+		require.Equal(t, c.kind, rec.Header().Get("Content-Type"), c)
+		require.Equal(t, "Accept", rec.Header().Get("Vary"), c)
+		if c.kind == "text/html; charset=utf-8" {
+			require.Equal(t, pagePolicy, rec.Header().Get("Content-Security-Policy"))
+		}
+		if c.kind == "text/html; charset=utf-8" && c.method == http.MethodGet {
+			require.Regexp(t, `There is no page[^\p{Han}]+\p{Han}`, rec.Body.String())
+		}
+	}
+	require.Equal(t, http.StatusNotFound, do(t, s, ask{method: "GET", path: "/404.html"}).Code)
 }

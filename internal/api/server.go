@@ -85,7 +85,7 @@ func (s *Server) newEngine(hosts []string) (*gin.Engine, error) {
 	e.UseRawPath, e.UnescapePathValues = true, false
 	e.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	e.RedirectTrailingSlash = false
-	e.NoRoute(s.observe(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
+	e.NoRoute(s.noRoute())
 	e.NoMethod(s.observe(s.noMethod))
 	if err := e.SetTrustedProxies(s.o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("api: trusted proxies: %w", err)
@@ -107,6 +107,9 @@ func (s *Server) AdminRoutes() http.Handler {
 // Close ends the event streams at once, so that a graceful stop need not wait for them, and returns
 // when they have ended. Other requests go on.
 func (s *Server) Close() { s.hub.close() }
+
+// Watched reports whether a page follows a sale.
+func (s *Server) Watched() bool { return s.hub.watched() }
 
 // slow is the budget of routes that read or load a whole sale, and long that of an audit, of ten
 // million orders, say. Memory is bounded by reading page by page.

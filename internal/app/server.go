@@ -140,7 +140,7 @@ func (s *Server) apiDeps(o Options) api.Deps {
 	deps := api.Deps{
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: ordersOf(a), Payments: a.orders, Stock: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
-		Gallery: o.Gallery,
+		Numbers: a.store, Gallery: o.Gallery,
 	}
 	if a.lottery != nil {
 		deps.Draws = a.lottery
@@ -246,6 +246,9 @@ func (s *Server) Stop(ctx context.Context) error {
 // scrapeTimeout is how long a request for metrics or a profile may go on after all else has stopped.
 const scrapeTimeout = time.Second
 
+// Watched reports whether a page follows a sale.
+func (s *Server) Watched() bool { return s.api.Watched() }
+
 // Unfinished describes for people the work that an immediate end of the process would cut off.
 func (s *Server) Unfinished() string {
 	cut := fmt.Sprintf("%d requests in flight were cut off", s.api.InFlight())
@@ -269,14 +272,20 @@ func (r auditReports) Repair(ctx context.Context, id int64) (any, error) {
 // saleStatus implements api.SaleStatus: it shows how the app works at a sale.
 type saleStatus struct{ *App }
 
-// LiveStats reads the holds from Redis; the rest is known to this instance.
+// Ledger reads the database.
+func (s saleStatus) Ledger(ctx context.Context, couponID int64) (api.Ledger, error) {
+	l, err := s.store.Ledger(ctx, couponID)
+	return api.Ledger(l), err
+}
+
+// LiveStats reads the holds and returns from Redis; the rest is known to this instance.
 func (s saleStatus) LiveStats(ctx context.Context, c coupon.Coupon) (api.LiveStats, error) {
-	holds, err := s.Stock.CountHolds(ctx, c.ID, c.Shards)
+	holds, cameBack, err := s.Stock.CountHolds(ctx, c.ID, c.Shards)
 	if err != nil {
 		return api.LiveStats{}, err
 	}
 	live := &s.metrics.Live
-	p := api.LiveStats{Holds: holds, Lent: live.Lent(c.ID, c.Shards), P99: live.P99()}
+	p := api.LiveStats{Holds: holds, CameBack: cameBack, Lent: live.Lent(c.ID, c.Shards), P99: live.P99()}
 	p.LocksHeld, p.LocksWaiting = live.Locks()
 	for _, i := range s.fleet.Peers() {
 		p.Instances = append(p.Instances, api.Instance{

@@ -101,6 +101,12 @@ func (s *Server) Sell(ctx context.Context, c coupon.Coupon) error {
 	return err
 }
 
+// MoveWindow changes the window of the demonstration's coupon, which has the id 1.
+func (s *Server) MoveWindow(ctx context.Context, begins, ends time.Time) error {
+	_, err := s.app.Coupons.Patch(ctx, 1, coupon.Change{BeginsAt: &begins, EndsAt: &ends})
+	return err
+}
+
 // PrintBanner prints the addresses, and with embedded stores an administrator's token.
 func (s *Server) PrintBanner(out io.Writer) {
 	_, _ = fmt.Fprintf(out, "%s  the page and the API\n", s.URL)

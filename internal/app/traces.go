@@ -12,15 +12,19 @@ import (
 // keptTraces is how many traces of orders are kept at least with embedded stores, for the page.
 const keptTraces = 256
 
-// openTraces returns nil if traces are off. Those that embedded stores keep are asked for by the
-// page: unless there is an endpoint, no other request is traced.
+// glancesPerSecond is how many purchase requests a second are traced with embedded stores, although they do not ask for
+// it: the page shows the latest order.
+const glancesPerSecond = 4
+
+// openTraces returns nil if traces are off. With embedded stores the page asks for the traces of its orders. Without an
+// endpoint, the program traces these orders and the glances.
 func openTraces(ctx context.Context, a *App) (*tracing.Traces, error) {
 	o := tracing.Options{
 		Endpoint: a.cfg.Otel.Endpoint, SampleRatio: a.cfg.Otel.SampleRatio, KeepTraces: a.cfg.Otel.KeepTraces,
 		Version: Version(), Instance: a.fleet.Name(), Log: a.log,
 	}
 	if a.embedded != nil {
-		o.KeepTraces = max(o.KeepTraces, keptTraces)
+		o.KeepTraces, o.Glances = max(o.KeepTraces, keptTraces), glancesPerSecond
 	}
 	if o.Endpoint == "" {
 		o.SampleRatio = 0
@@ -48,7 +52,14 @@ func keptTracesOf(t *tracing.Traces) api.Traces {
 type orderTraces struct{ *tracing.Traces }
 
 func (t orderTraces) Steps(orderID, userID int64) []api.Step {
-	steps := t.Traces.Steps(orderID, userID)
+	return apiSteps(t.Traces.Steps(orderID, userID))
+}
+
+func (t orderTraces) Latest(couponID int64) []api.Step {
+	return apiSteps(t.Traces.Latest(couponID))
+}
+
+func apiSteps(steps []tracing.Step) []api.Step {
 	all := make([]api.Step, len(steps))
 	for i, s := range steps {
 		all[i] = api.Step(s)

@@ -14,23 +14,25 @@ import (
 )
 
 // CountHolds returns what is open in each shard: holds, and the marks of buyers whose unit a
-// sibling lends.
-func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]int64, error) {
-	cmds := make([]*redis.IntCmd, shards)
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for shard := range cmds {
-			cmds[shard] = p.HLen(ctx, s.tag(couponID, shard)+"holds")
+// sibling lends. CameBack is the number of units of ended orders that went back to the shards since they were loaded.
+func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) (open []int64, cameBack int64, err error) {
+	holds, returns := make([]*redis.IntCmd, shards), make([]*redis.IntCmd, shards)
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range holds {
+			tag := s.tag(couponID, shard)
+			holds[shard], returns[shard] = p.HLen(ctx, tag+"holds"), p.SCard(ctx, tag+"returned")
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: count the holds of coupon %d: %w", order.ErrUnavailable, couponID, err)
+		return nil, 0, fmt.Errorf("%w: count the holds of coupon %d: %w", order.ErrUnavailable, couponID, err)
 	}
-	open := make([]int64, shards)
-	for shard, cmd := range cmds {
-		open[shard] = max(0, cmd.Val()-1) // without the mark
+	open = make([]int64, shards)
+	for shard := range holds {
+		open[shard] = max(0, holds[shard].Val()-1) // without the mark
+		cameBack += max(0, returns[shard].Val()-1)
 	}
-	return open, nil
+	return open, cameBack, nil
 }
 
 // Remaining returns the units in each shard; with an error those that cannot be read are 0.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
 
@@ -160,4 +161,40 @@ func TestSales_PendingPaidAndEndedOrders_CountsLiveOnes(t *testing.T) {
 	})
 	require.Zero(t, Sales{Units: 9, Orders: 9}.Oversold())
 	require.EqualValues(t, 2, Sales{Units: 9, Orders: 11}.Oversold())
+}
+
+func TestLedger_OrdersAndReturns_AreOfOneMoment(t *testing.T) {
+	onEach(t, func(t *testing.T, s *subject) {
+		c, other := onSale(t, s, 9), onSale(t, s, 9)
+		for id := int64(1); id <= 3; id++ {
+			placed(t, s, c, id, id)
+		}
+		placed(t, s, other, 9, 9)
+		l, err := s.Ledger(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, Ledger{Units: 9, Unsold: 6}, l)
+		_, err = cancelOrder(t.Context(), s, wish(c, 2, 2))
+		require.NoError(t, err)
+		l, err = s.Ledger(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, Ledger{Units: 9, Unsold: 7, Returning: 1}, l)
+		_, err = s.Ledger(t.Context(), other.ID+1)
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	})
+}
+
+func TestOrderNumber_VoidsAndOtherCoupons_AreNotCounted(t *testing.T) {
+	onEach(t, func(t *testing.T, s *subject) {
+		c, other := onSale(t, s, 9), onSale(t, s, 9)
+		placed(t, s, c, 1, 1)
+		require.NoError(t, s.Void(t.Context(), wish(c, 2, 2)))
+		placed(t, s, other, 3, 3)
+		placed(t, s, c, 4, 4)
+		placed(t, s, c, 5, 5)
+		for id, want := range map[int64]int64{1: 1, 4: 2, 5: 3} {
+			n, err := s.OrderNumber(t.Context(), c.ID, id)
+			require.NoError(t, err)
+			require.Equal(t, want, n, "order %d", id)
+		}
+	})
 }

@@ -1,7 +1,7 @@
 // The administrator's view. The token is kept in memory only: a reload forgets it.
 import { $, app, badge, chosen, figures, make, notice, now, number, on, problem, say, set, tell, titled } from "./core.js";
 import { call, govern, isAdmin, rule } from "./server.js";
-import { choose, loadCoupons, stateOf } from "./live.js";
+import { loadCoupons, pick, stateOf } from "./live.js";
 import { lamps } from "./engine.js";
 
 let note = () => "";
@@ -63,7 +63,7 @@ async function create(event) {
   });
   if (a.status === 201) {
     await loadCoupons();
-    choose(a.body.id);
+    pick(a.body.id);
     $("c-title").value = "";
     return createdSo("good", () => say("created", a.body.id));
   }
@@ -106,8 +106,8 @@ async function report(method, path, text) {
     const list = make("ul", undefined, "lamps");
     lamps(list, a.body);
     $("report").replaceChildren(figures([
-      ["stock", a.body.total], ["left", a.body.stock], ["sold", a.body.live], ["holds", a.body.holds],
-      ["oversold", a.body.oversold], ["duplicates", a.body.duplicates],
+      ["units", a.body.total], ["unsold", a.body.stock], ["orders", a.body.live], ["holds", a.body.holds],
+      ["oversold", a.body.oversold], ["sold_twice", a.body.duplicates],
     ].map(([name, n]) => [say(name), number(n)])), list);
   }
   did(a, text ?? (() => `${say("verdict")}: ${say(a.body.clean ? "clean" : "violated")}`));

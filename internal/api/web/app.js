@@ -1,12 +1,14 @@
 // The page: its views, its language, its light or dark colours. Each view is a module that listens
 // for what concerns it.
 //
-//	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, moment, orders, engine, rush, admin, lab, gallery
+//	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, overview, moment, orders, engine, rush, admin, lab, gallery
 import { $, app, lasting, on, say, tell } from "./core.js";
 import { call } from "./server.js";
-import { loadCoupons } from "./live.js";
+import { follow, loadCoupons } from "./live.js";
 import { loadOrders } from "./orders.js";
+import { place, views } from "./router.js";
 import "./sale.js";
+import "./overview.js";
 import "./moment.js";
 import "./engine.js";
 import "./rush.js";
@@ -14,24 +16,21 @@ import "./admin.js";
 import "./lab.js";
 import "./gallery.js";
 
-// The gallery is a part of the lab.
-const views = ["sale", "engine", "rush", "admin", "lab", "gallery"];
-
 // go shows the view that the address names.
 function go(event) {
-  const name = location.hash.slice(1);
-  if (event && name === "main") return; // the skip link
-  app.view = views.includes(name) ? name : "sale";
+  if (event && location.hash === "#main") return; // the skip link
+  const another = app.view !== place().view;
+  app.view = place().view;
   for (const v of views) $("view-" + v).hidden = v !== app.view;
   const within = app.view === "gallery" ? "lab" : app.view;
-  $("picker").hidden = within === "lab";
   for (const link of $("views").children) {
     if (link.hash === "#" + within) link.setAttribute("aria-current", within === app.view ? "page" : "true");
     else link.removeAttribute("aria-current");
   }
   title();
+  follow();
   tell("view");
-  if (event) $("main").focus({ preventScroll: true });
+  if (event && another) $("main").focus({ preventScroll: true });
 }
 
 const title = () => { document.title = `${say("view_" + app.view)} · seckill`; };
@@ -41,7 +40,7 @@ function speak(language) {
   document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
   for (const e of document.querySelectorAll("[data-say]")) e.textContent = say(e.dataset.say);
   for (const e of document.querySelectorAll("[data-label]")) e.setAttribute("aria-label", say(e.dataset.label));
-  $("theme").title = say("theme");
+  nameTheme();
   $("language").textContent = say("other");
   $("language").lang = language === "zh" ? "en" : "zh-Hans";
   if (app.view) title();
@@ -55,12 +54,24 @@ const known = (language) => ["en", "zh"].find((l) => l === language);
 
 const prefersDark = window.matchMedia?.("(prefers-color-scheme: dark)");
 
-const dark = () => (document.documentElement.dataset.theme ?? (prefersDark?.matches ? "dark" : "light")) === "dark";
+// The button goes from the system's light to the other one, to the system's own as a choice, and back to the system.
+function nextTheme() {
+  const system = prefersDark?.matches ? "dark" : "light", other = system === "dark" ? "light" : "dark";
+  return { [other]: system, [system]: "" }[lasting.get("theme")] ?? other;
+}
 
 function turn(theme) {
-  document.documentElement.dataset.theme = theme;
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  nameTheme();
   tell("theme");
 }
+
+const nameTheme = () => {
+  const text = say("theme", say("theme_" + (document.documentElement.dataset.theme ?? "system")));
+  $("theme").title = text;
+  $("theme").setAttribute("aria-label", text);
+};
 
 $("language").addEventListener("click", () => {
   const language = app.language === "en" ? "zh" : "en";
@@ -69,8 +80,9 @@ $("language").addEventListener("click", () => {
   speak(language);
 });
 $("theme").addEventListener("click", () => {
-  const theme = dark() ? "light" : "dark";
-  lasting.set("theme", theme);
+  const theme = nextTheme();
+  if (theme) lasting.set("theme", theme);
+  else lasting.remove("theme");
   turn(theme);
 });
 prefersDark?.addEventListener?.("change", () => tell("theme"));
@@ -85,7 +97,7 @@ async function features() {
 }
 
 async function begin() {
-  if (lasting.get("theme")) turn(lasting.get("theme"));
+  if (["light", "dark"].includes(lasting.get("theme"))) turn(lasting.get("theme"));
   $("theme").hidden = !window.CSS?.supports("color", "light-dark(#fff, #000)"); // colours.css has no dark colours then
   speak(asked() ?? known(lasting.get("language")) ?? (navigator.language?.startsWith("zh") ? "zh" : "en"));
   go();

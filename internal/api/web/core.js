@@ -13,7 +13,9 @@ export const $ = (id) => document.getElementById(id);
 
 // ---- words
 
-export const say = (name, n) => (words[app.language][name] ?? name).replace("{n}", n ?? "");
+// say returns the named words. {one|many} is the first of both if n is one.
+export const say = (name, n) => (words[app.language][name] ?? name).replace("{n}", n ?? "")
+  .replace(/\{([^{}|]*)\|([^{}|]*)\}/g, (_, one, many) => (String(n) === "1" ? one : many));
 export const number = (n) => n.toLocaleString(app.language);
 export const money = (cents) => (cents === 0 ? say("free") : (cents / 100).toLocaleString(app.language, { minimumFractionDigits: 2 }));
 export const both = (text) => text[app.language];
@@ -21,7 +23,7 @@ export const both = (text) => text[app.language];
 // titles are what the program itself calls a coupon, in each language, with a number in one of them.
 const titles = [
   { en: /^Flash sale$/, zh: /^限时抢购$/, word: "flash_sale" },
-  { en: /^Rush, ([\d,]+) units$/, zh: /^压测，([\d,]+) 份$/, word: "rush_sale" },
+  { en: /^Rush, ([\d,]+) units?$/, zh: /^压测，([\d,]+) 份$/, word: "rush_sale" },
 ];
 
 // titled returns a coupon's title: in the visitor's language if the program chose it, and as the
@@ -110,6 +112,13 @@ export function span(ms) {
   return (days ? say("days", days) + " " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
 }
 
+// took writes a length of time as short as it can be read: 84 ms, 1.204 s, 3 min.
+export function took(ms) {
+  const write = (n, digits) => n.toLocaleString(app.language, { maximumFractionDigits: digits });
+  if (ms < 1000) return write(ms, ms < 10 ? 1 : 0) + " ms";
+  return ms < 60_000 ? write(ms / 1000, 3) + " s" : say("minutes", write(ms / 60_000, 0));
+}
+
 export const clock = (time) => new Date(time).toLocaleTimeString(app.language === "zh" ? "zh-CN" : "en-GB");
 
 // ---- elements
@@ -157,7 +166,7 @@ export function rows(list, n, one) {
   return [...list.children];
 }
 
-// ---- events: "words", "listed", "coupons", "chosen", "sale", "admin", "view", "orders", "back", "tick"
+// ---- events: "words", "listed", "coupons", "chosen", "sale", "admin", "audit", "view", "orders", "changed", "back", "tick"
 
 const listeners = {};
 
@@ -170,3 +179,10 @@ export function tell(name, news) {
 }
 
 export const chosen = () => app.coupons.find((c) => c.id === app.chosen);
+
+// figuresOf returns the figures of a coupon: those of its last event, or before the first event those of the list. Units
+// are what is left, being written, ordered and returning, together.
+export function figuresOf(c, e = app.event) {
+  if (e) return e;
+  return { units: c.stock, left: c.left, being_written: 0, orders: c.stock - c.left, returning: 0, orders_per_second: 0, shards: [] };
+}

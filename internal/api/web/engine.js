@@ -1,8 +1,9 @@
 // The monitor: the shards, the rate, the locks, and the invariants.
-import { $, app, chosen, clock, make, now, number, on, problem, rows, say, set } from "./core.js";
+import { $, app, chosen, clock, make, number, on, problem, rows, say, set } from "./core.js";
 import { stateOf } from "./live.js";
-import { mayAudit, readAudit } from "./server.js";
+import { mayAudit } from "./server.js";
 import { become } from "./admin.js";
+import { age, audit, isStale } from "./audit.js";
 import { draw, forget, push } from "./chart.js";
 
 const sum = (all) => all.reduce((a, b) => a + b, 0);
@@ -11,10 +12,11 @@ function show() {
   const e = app.event;
   if (app.view !== "engine" || !e) return;
   set("e-left", number(e.left));
-  set("e-sold", number(e.sold));
+  set("e-orders", number(e.orders));
   set("e-pace", number(e.orders_per_second));
   set("e-p99", e.p99_ms ? number(e.p99_ms) : "–");
-  set("e-holds", number(sum(e.holds)));
+  set("e-written", number(e.being_written));
+  set("e-returning", number(e.returning));
   set("e-lent", number(sum(e.lent)));
   set("e-held", number(e.locks_held));
   set("e-waiting", number(e.locks_waiting));
@@ -23,7 +25,7 @@ function show() {
 }
 
 function showShards(e) {
-  const full = Math.max(1, Math.ceil(e.stock / Math.max(1, e.shards.length)), ...e.shards);
+  const full = Math.max(1, Math.ceil(e.units / Math.max(1, e.shards.length)), ...e.shards);
   const bars = rows($("shards"), e.shards.length, () => {
     const bar = make("li");
     const column = make("div", undefined, "column");
@@ -68,37 +70,16 @@ function doing(one) {
 
 // ---- the audit's indicators
 
-let report = null;
-let refused = null; // the answer to the last reading, if it was no report
-let reading = false;
-
-// stale is the age from which on a report is marked: newer figures stand beside it.
-const stale = 8_000;
-
-async function read() {
-  if (reading || app.view !== "engine" || !mayAudit() || !app.chosen || document.hidden) return;
-  reading = true;
-  showLamps();
-  const id = app.chosen;
-  const a = await readAudit(id);
-  reading = false;
-  if (id !== app.chosen) return read(); // another coupon was chosen meanwhile
-  refused = a.status === 200 ? null : a;
-  if (!refused) report = a.body;
-  showLamps();
-}
-
 function showLamps() {
+  const { report, refused, reading } = audit;
   $("audit-admin").hidden = mayAudit();
-  if (!mayAudit()) report = null;
   $("lamps").hidden = $("letters").hidden = !report;
   if (!report) return set("audit-note", !mayAudit() ? say("audit_needs") : refused && !reading ? problem(refused) : say("audit_reading"));
   const states = report.invariants.map((i) => i.status);
   const word = states.includes("violated") ? "some_broken" : states.includes("unsettled") ? "stores_busy" : "all_hold";
-  const age = now() - Date.parse(report.taken_at);
-  const old = age > stale;
+  const old = isStale();
   $("lamps").classList.toggle("stale", old);
-  set("audit-note", [say(word), say("audit_at", clock(report.taken_at)), old ? say("audit_old", Math.floor(age / 1000)) : "", old && refused ? problem(refused) : ""].filter(Boolean).join(say("gap")));
+  set("audit-note", [say(word), say("audit_at", clock(report.taken_at)), old ? say("audit_old", Math.floor(age() / 1000)) : "", old && refused ? problem(refused) : ""].filter(Boolean).join(say("gap")));
   lamps($("lamps"), report);
 }
 
@@ -125,9 +106,9 @@ export function lamps(list, r) {
 
 on("sale", (e) => push(e));
 on("sale words", show);
-on("chosen", () => { report = refused = null; forget(); showLamps(); read(); });
-on("tick", () => app.view === "engine" && report && showLamps());
+on("chosen", forget);
+on("audit words", showLamps);
+on("tick", () => app.view === "engine" && audit.report && showLamps());
 on("words theme view sale", () => app.view === "engine" && draw($("chart")));
-on("view admin words features", () => { showLamps(); show(); read(); });
+on("view admin features", () => { showLamps(); show(); });
 $("audit-admin").addEventListener("click", become);
-setInterval(read, 3_000);

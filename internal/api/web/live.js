@@ -1,8 +1,10 @@
 // The chosen coupon's sale as it happens, and the list of coupons.
 import { $, app, badge, chosen, learn, make, money, notice, now, number, on, problem, rows, say, tell, timed, titled } from "./core.js";
+import { place, visit } from "./router.js";
 import { call, cutOff, isAdmin, offline, sleep } from "./server.js";
 
 let stream = null;
+let asked = false; // the visitor has chosen the coupon, or the address has
 let trouble = "";  // the word for what is wrong with the stream
 const waiting = []; // for the server's return
 
@@ -14,15 +16,50 @@ export async function loadCoupons(cursor = "") {
     return;
   }
   const known = new Map(app.coupons.map((c) => [c.id, c]));
-  const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards }));
-  app.coupons = cursor ? [...app.coupons, ...found] : found;
+  const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards, ...told(c) }));
+  // A coupon of a later page stays, if the address names it.
+  const kept = asked && chosen() && !found.some((c) => c.id === app.chosen) ? [chosen()] : [];
+  app.coupons = cursor ? [...app.coupons.filter((c) => !found.some((f) => f.id === c.id)), ...found] : [...found, ...kept];
   app.cursor = a.body.next_cursor;
   app.listed = true;
   const first = app.coupons.find((c) => c.state === "on_sale") ?? app.coupons[0];
+  if (!app.chosen) await follow();
   if (first && !chosen()) choose(first.id);
   tell("coupons");
   if (!stream) wrong("");
   if (!stream) watch(); // a draft has been announced
+}
+
+// told returns the figures of the last event, which are newer than those of the list, if it is of the coupon.
+const told = (c) => (app.event?.coupon_id === c.id ? { left: app.event.left, stock: app.event.units, state: app.event.state } : {});
+
+// withCoupon are the views that show a coupon.
+const withCoupon = ["sale", "engine", "rush"];
+
+// follow chooses the coupon that the address names, and names the chosen one in an address that does not.
+export async function follow() {
+  const { view, rest: id } = place();
+  if (!withCoupon.includes(view) || !app.listed) return;
+  if (!id) return asked && app.chosen ? visit(view, app.chosen, { replace: true }) : undefined;
+  asked = true;
+  if (id === app.chosen) return;
+  if (!app.coupons.some((c) => c.id === id)) {
+    const a = /^[1-9][0-9]*$/.test(id) ? await call("GET", "/coupons/" + id, { as: isAdmin() ? "admin" : "" }) : { status: 404, body: { code: "not_found" } };
+    if (place().rest !== id) return;
+    if (a.status !== 200) {
+      asked = false;
+      return notice(problem(a));
+    }
+    if (!app.coupons.some((c) => c.id === id)) app.coupons = [...app.coupons, a.body];
+  }
+  choose(id);
+}
+
+// pick is choose by the visitor: the address names the coupon from then on.
+export function pick(id) {
+  asked = true;
+  if (withCoupon.includes(app.view)) visit(app.view, id);
+  if (id !== app.chosen) choose(id);
 }
 
 export function choose(id) {
@@ -34,12 +71,13 @@ export function choose(id) {
 }
 
 function showCoupons() {
+  $("picker").hidden = ["lab", "gallery"].includes(app.view) || app.coupons.length < 2;
   const items = rows($("coupons"), app.coupons.length, () => {
     const item = make("li");
     const button = make("button", undefined, "coupon");
     button.type = "button";
     button.append(make("strong"), make("span"), make("small"));
-    button.addEventListener("click", () => choose(button.value));
+    button.addEventListener("click", () => pick(button.value));
     item.append(button);
     return item;
   });
@@ -87,7 +125,7 @@ export function watch() {
     const c = chosen();
     if (stream !== mine || !c || c.id !== e.coupon_id) return;
     learn(e.at, received);
-    Object.assign(c, { state: e.state, left: e.left, stock: e.stock });
+    Object.assign(c, { state: e.state, left: e.left, stock: e.units, begins_at: e.begins_at, ends_at: e.ends_at });
     app.event = e;
     wrong("");
     tell("sale", e);
@@ -124,7 +162,7 @@ async function ask(mine) {
   const c = chosen();
   if (a.status !== 200 || stream !== mine || c?.id !== a.body.id) return false;
   Object.assign(c, a.body);
-  app.event = null; // it is older
+  app.event = null; // it is older than the answer
   wrong("");
   tell("coupons");
   return true;
@@ -144,9 +182,9 @@ function wrong(word) {
   }
 }
 
-on("coupons words", showCoupons);
+on("coupons words view", showCoupons);
 on("admin", () => loadCoupons()); // who sees drafts too
-on("view chosen", () => $("coupons").querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+on("view chosen", () => $("coupons").querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "center" }));
 on("words", () => trouble && notice(say(trouble)));
 $("more").addEventListener("click", () => loadCoupons(app.cursor));
 addEventListener("offline", async () => await cutOff() && wrong("offline_now"));

@@ -1,53 +1,49 @@
-// The moment at which the chosen sale sells out while it is watched, told over all views.
-import { $, app, number, on, say, set } from "./core.js";
+// The moment at which the chosen sale is sold out, told over all views. Its figures do not change afterwards.
+import { $, app, chosen, make, number, on, rows, say, set } from "./core.js";
 import { stateOf } from "./live.js";
-import { mayAudit, readAudit } from "./server.js";
+import { audit, lost, settled } from "./audit.js";
 
-let untouched = 0;  // when the sale was last seen with all its units
-let selling = false; // it was seen with units to sell
-let told = null;    // {seconds, oversold} of the sale that is told of
+let selling = false; // this page has seen units to sell
+let last = null;     // {units, orders, after, requests, again, oversold, lost} of the sale that is sold out
 
-// see follows the sale, reading by reading.
+// see takes the figures of the first event in which every unit is an order.
 function see(e) {
-  const c = app.coupons.find((c) => c.id === e.coupon_id);
-  const state = stateOf(c);
-  const at = Date.parse(e.at);
-  if (e.left === e.stock) untouched = at;
-  if (state === "on_sale") {
-    selling = true;
-    told = null;
-  } else if (state === "gone" && selling && !told) {
-    told = { seconds: (at - Math.max(untouched, Date.parse(c.begins_at))) / 1000, oversold: null };
-    judge(c.id, told);
-  }
+  if (e.left > 0 && e.state === "on_sale") selling = true;
+  if (last || !e.sold_out) return show();
+  last = {
+    units: e.units, orders: e.orders, after: e.sold_out.sold_out_after_ms, again: e.sold_out.sold_again,
+    requests: e.instances.length < 2 ? e.sold_out.requests : null, // another instance has answered requests that this one does not know
+    at: Date.parse(e.at), oversold: null, lost: null,
+  };
+  show();
+  if (selling) set("moment-said", [$("moment-title").textContent, $("moment-figures").textContent].join(say("colon")));
+}
+
+// judge takes the verdict of the first audit that was read after that.
+function judge() {
+  if (!last || last.oversold !== null || !settled() || Date.parse(audit.report.taken_at) < last.at) return;
+  Object.assign(last, { oversold: audit.report.oversold, lost: lost() });
   show();
 }
 
-// judge asks the audit whether more was sold than there was, where this visitor may.
-async function judge(id, mine) {
-  for (let tries = 0; tries < 20 && told === mine; tries++) {
-    const a = mayAudit() && (await readAudit(id));
-    if (a?.status !== 200) return;
-    if (!a.body.invariants.some((i) => i.status === "unsettled")) {
-      mine.oversold = a.body.oversold;
-      return show();
-    }
-  }
-}
-
+// show shows it while every unit is an order: when one has come back, there is something to buy.
 function show() {
   const e = app.event;
-  $("moment").hidden = !told || !e || ["lab", "gallery", "admin"].includes(app.view);
-  if ($("moment").hidden) return;
-  const { seconds, oversold } = told;
-  set("moment-title", seconds < 600 ? say("moment", number(Math.round(10 * seconds) / 10)) : say("gone"));
-  const parts = [say("m_units", number(e.stock)), say("m_orders", number(e.sold))];
-  // The taps are those that this instance has answered since it started.
-  if (e.instances.length < 2 && e.taps >= e.sold) parts.push(say("m_taps", number(e.taps)));
-  if (oversold !== null) parts.push(say("m_oversold", number(oversold)));
-  set("moment-figures", parts.join(say("comma")));
+  const c = chosen();
+  $("moment").hidden = !last || !e || !c || e.orders !== e.units || stateOf(c) !== "gone" || ["lab", "gallery", "admin"].includes(app.view);
+  if (!last) return;
+  set("moment-title", last.after < 600_000 ? say("moment", number(Math.round(last.after / 10) / 100)) : say("gone"));
+  const parts = [say("m_sold", number(last.orders)).replace("{m}", number(last.units))];
+  if (last.again) parts.push(say("m_again", number(last.again)));
+  if (last.requests) parts.push(say("m_requests", number(last.requests)));
+  if (last.oversold !== null) parts.push(say("m_oversold", number(last.oversold)), say("m_lost", number(last.lost)));
+  rows($("moment-figures"), parts.length, () => make("span")).forEach((part, i) => {
+    const text = i ? " · " + parts[i] : parts[i];
+    if (part.textContent !== text) part.textContent = text;
+  });
 }
 
 on("sale", see);
+on("audit", judge);
 on("words view", show);
-on("chosen", () => { untouched = 0; selling = false; told = null; show(); });
+on("chosen", () => { selling = false; last = null; set("moment-said", ""); show(); });

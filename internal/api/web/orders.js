@@ -40,9 +40,13 @@ async function read() {
 // bought returns how many live orders of a coupon the buyer is known to have.
 export const bought = (couponID) => orders.filter((o) => o.coupon_id === couponID && ["pending", "paid"].includes(o.status)).length;
 
+// orderOf returns the latest live order of a coupon that the buyer is known to have.
+export const orderOf = (couponID) => orders.find((o) => o.coupon_id === couponID && ["pending", "paid"].includes(o.status));
+
 async function change(o, what) {
   const a = await call("POST", `/orders/${o.id}/${what}`);
   notice(a.status === 200 ? "" : problem(a));
+  if (a.status === 200) tell("changed", { order: o, what });
   leaveIfUnknown(a);
   await loadOrders();
   $("mine-title").focus({ preventScroll: true });

@@ -1,35 +1,43 @@
 // The rush: simulated buyers on this server, where a visitor may start them.
-import { $, app, chosen, figures, make, now, number, on, problem, say, set } from "./core.js";
-import { isAdmin, rule, sleep } from "./server.js";
+import { $, app, chosen, figures, figuresOf, make, notice, now, number, on, problem, say, set, took, titled } from "./core.js";
+import { isAdmin, mayAudit, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
-import { choose, loadCoupons } from "./live.js";
+import { loadCoupons, pick, stateOf } from "./live.js";
 
 let standing = null;
 let watching = false;
 let begun = false; // a rush was started since the last reading
 let note = () => "";
+let shownFor = ""; // the coupon of the last rush that the page went to by itself
 
 const value = (id) => Number($(id).value);
 
 async function start(event) {
   event.preventDefault();
-  if (!isAdmin() && !(await become())) return;
   $("rush-start").disabled = true;
-  let id = app.chosen;
-  if (value("rush-stock") > 0) id = await freshSale(value("rush-stock"));
-  const a = id && (await rule("POST", "/rush", {
-    coupon_id: id, users: value("rush-users"), per_second: value("rush-rate"),
-    pay_percent: value("rush-pay"), cancel_percent: value("rush-cancel"),
-  }));
-  if (a && a.status !== 202) fail(a);
-  if (a?.status === 202) {
-    begun = true;
-    follow();
-  }
+  await send(value("rush-stock"), {
+    users: value("rush-users"), per_second: value("rush-rate"), pay_percent: value("rush-pay"), cancel_percent: value("rush-cancel"),
+  });
   $("rush-start").disabled = false;
 }
 
-const fail = (a) => { note = () => problem(a); show(); };
+// send sends a crowd to a new sale of so many units, or with 0 to the chosen one.
+async function send(stock, crowd) {
+  if (!isAdmin() && !(await become())) return;
+  const id = stock > 0 ? await freshSale(stock) : app.chosen;
+  const a = id && (await rule("POST", "/rush", { coupon_id: id, ...crowd }));
+  if (!a) return;
+  if (a.status !== 202) return fail(a);
+  begun = true;
+  shownFor = id;
+  follow();
+}
+
+function fail(a) {
+  note = () => problem(a);
+  if (app.view !== "rush") notice(problem(a));
+  show();
+}
 
 // freshSale puts a coupon on sale for the rush, and returns its id.
 async function freshSale(stock) {
@@ -41,9 +49,38 @@ async function freshSale(stock) {
   if (a.status === 201) a = await rule("POST", `/coupons/${a.body.id}/publication`);
   if (a.status !== 200) return fail(a);
   await loadCoupons();
-  choose(a.body.id);
+  pick(a.body.id);
   return a.body.id;
 }
+
+// ---- the crowd that a visitor of the sale sends
+
+const crowd = { users: 2_000, per_second: 300 };
+const crowdUnits = 500;
+const quiet = 3_000; // after so long without a request, no crowd is coming by itself
+
+let calm = { since: 0, requests: -1 };
+
+// offer shows the button that sends a crowd: to a new sale when this one is sold out, and to this one while no request
+// comes.
+function offer() {
+  const c = chosen(), e = app.event;
+  if (e && (e.requests !== calm.requests || stateOf(c) !== "on_sale")) calm = { since: now(), requests: e.requests };
+  const gone = c && stateOf(c) === "gone", idle = c && e && stateOf(c) === "on_sale" && now() - calm.since > quiet;
+  const may = app.features.rush && mayAudit() && !(standing?.running && !standing.visitors);
+  $("crowd-call").hidden = !may || !(gone || idle);
+  set("crowd-button", say(gone ? "again_crowd" : "send_crowd"));
+}
+
+$("crowd-button").addEventListener("click", async () => {
+  $("crowd-button").disabled = true;
+  await send(stateOf(chosen()) === "gone" ? crowdUnits : 0, crowd);
+  $("crowd-button").disabled = false;
+  offer();
+});
+on("tick sale chosen words features", offer);
+
+// ---- how a rush stands
 
 // follow reads the progress of the rush until it has ended.
 async function follow() {
@@ -54,6 +91,7 @@ async function follow() {
     begun = false;
     const a = await rule("GET", "/rush");
     if (a.status === 200) standing = a.body;
+    await goThere();
     silent = a.status === 200 ? 0 : silent + 1;
     note = () => (standing?.running ? say(standing.visitors ? "rush_visitors" : done() < standing.taps ? "rush_running" : "rush_judging") : standing?.error ?? (standing?.taps ? say("rush_done") : ""));
     show();
@@ -65,16 +103,34 @@ async function follow() {
 
 const done = () => standing.accepted + standing.refused + standing.failed;
 
+// goThere shows the coupon of a rush that another visitor has started, once.
+async function goThere() {
+  const id = standing?.coupon_id;
+  if (!standing?.running || app.view !== "rush" || id === shownFor || id === "0") return;
+  shownFor = id;
+  if (!app.coupons.some((c) => c.id === id)) await loadCoupons();
+  if (app.coupons.some((c) => c.id === id)) pick(id);
+}
+
+// show shows the figures of the chosen coupon's last event. Of a rush that buys another coupon it names the coupon.
 function show() {
   if (app.view !== "rush") return;
   $("rush").hidden = !app.features.rush;
   $("no-rush").hidden = app.features.rush;
   $("rush-stop").disabled = !standing?.running;
   set("rush-note", note());
-  const left = app.event?.left ?? chosen()?.left;
-  set("r-left", left === undefined ? "–" : number(left));
+  const c = chosen(), id = standing?.coupon_id ?? "0";
+  const elsewhere = id !== "0" && id !== app.chosen;
+  $("rush-elsewhere").hidden = !elsewhere;
+  const other = app.coupons.find((one) => one.id === id);
+  set("rush-other", elsewhere ? say("rush_other", other ? titled(other) : id) : "");
+  $("rush-here").hidden = elsewhere;
+  if (elsewhere || !c) return;
+  const e = figuresOf(c);
+  set("r-left-after", say("left_after", number(e.units)));
+  for (const name of ["left", "orders", "being_written", "returning"]) set("r-" + name, number(e[name]));
+  for (const name of ["sold_again", "too_late"]) set("r-" + name, e[name] === undefined ? "–" : number(e[name]));
   if (!standing?.taps) return;
-  for (const name of ["asked", "accepted", "refused", "failed"]) set("r-" + name, number(standing[name]));
   const whole = Math.max(1, standing.visitors ? done() : standing.taps); // visitors have no end
   const part = (n) => (100 * n) / whole + "%";
   const [good, no, bad] = $("rush-bar").children;
@@ -94,12 +150,13 @@ function showReport(r) {
   if (!r) return $("rush-report").replaceChildren();
   const verdict = make("p", `${say("verdict")}: ${say(r.audit)}`, "verdict " + r.audit);
   const list = make("ul", undefined, "soft");
+  if (r.cancelled) list.append(make("li", say("rush_sum", number(r.committed)).replace("{m}", number(r.cancelled))));
   for (const [code, n] of Object.entries(r.refused)) list.append(make("li", `${number(n)} × ${say(code === "ended" ? "ended_code" : code)}`));
   for (const v of r.violations) list.append(make("li", v));
-  $("rush-report").replaceChildren(verdict, figures([
-    ["committed", r.committed], ["oversold", r.oversold], ["duplicates", r.duplicates], ["seconds", r.seconds],
-    ["orders_s", r.orders_per_second], ["requests_s", r.requests_per_second], ["p50", Math.round(r.p50_ms)], ["p99", Math.round(r.p99_ms)],
-  ].map(([name, n]) => [say(name), number(n)])), list);
+  const all = [["requests", number(r.asked)], ["committed", number(r.committed)], ["no_answer_n", number(r.failed)], ["oversold", number(r.oversold)],
+    ["sold_twice", number(r.duplicates)], ["orders_s", number(r.orders_per_second)], ["p50_orders", number(Math.round(r.p50_ms))], ["p99_orders", number(Math.round(r.p99_ms))]];
+  if (r.sold_out_after_ms) all.push(["sold_out_after", took(r.sold_out_after_ms)]);
+  $("rush-report").replaceChildren(verdict, figures(all.map(([name, text]) => [say(name), text])), list);
 }
 
 on("words view sale features chosen", show);
@@ -112,4 +169,5 @@ async function look() {
 on("view features", look);
 setInterval(() => !document.hidden && look(), 2_000);
 $("rush").addEventListener("submit", start);
+$("rush-show").addEventListener("click", () => pick(standing.coupon_id));
 $("rush-stop").addEventListener("click", () => rule("DELETE", "/rush"));

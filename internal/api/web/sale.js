@@ -1,6 +1,7 @@
 // The sale: its state, the units left, and a button that invites only while this buyer can buy.
-import { $, app, badge, chosen, money, now, number, on, problem, say, set, span, timed, titled, unpaid } from "./core.js";
+import { $, app, badge, chosen, figuresOf, money, now, number, on, problem, say, set, span, timed, titled, unpaid } from "./core.js";
 import { choose, returns, stateOf } from "./live.js";
+import { missedBy } from "./receipt.js";
 import { buy, loggedIn, underWay } from "./server.js";
 import { bought, leaveIfUnknown, loadOrders, logIn } from "./orders.js";
 
@@ -35,19 +36,18 @@ function show() {
   }
   set("stage-title", titled(c));
   delete $("stage-title").dataset.say;
+  $("pitch").hidden = !app.features.rush;
+  set("pitch", say("pitch", number(figuresOf(c).units)));
   set("price", money(c.price_cents));
   set("limit", say("limit", number(c.limit_per_user)));
   $("buy").disabled = buying || !(loggedIn() || app.features.demo_login);
-  set("outcome", outcome ? outcome.text() : loggedIn() ? "" : app.features.demo_login ? say("first_tap", $("user").value) : say("loginFirst"));
   $("outcome").className = outcome?.kind ?? "";
-  const e = app.event ?? { left: c.left, sold: c.stock - c.left, stock: c.stock, orders_per_second: 0, shards: [] };
+  const e = figuresOf(c);
   set("left-before", say("left_before"));
   set("left", number(e.left));
-  set("left-after", say("left_after", number(e.stock)));
-  set("sold", number(e.sold));
-  set("pace", number(e.orders_per_second));
-  set("shard-count", e.shards.length || "–");
-  const part = e.stock ? Math.round((100 * e.left) / e.stock) : 0;
+  set("left-after", say("left_after", number(e.units)));
+  for (const [id, n] of [["orders-n", e.orders], ["written", e.being_written], ["returning", e.returning], ["pace", e.orders_per_second]]) set(id, number(n));
+  const part = e.units ? Math.round((100 * e.left) / e.units) : 0;
   $("gauge").setAttribute("aria-valuenow", part);
   $("gauge").setAttribute("aria-label", say("left"));
   $("gauge").firstElementChild.style.width = part + "%";
@@ -61,10 +61,17 @@ function tick() {
   if (!c) return;
   const state = stateOf(c);
   set("countdown", countdown(c, state));
+  set("outcome", outcome ? outcome.text() : hint(state));
   $("stage").dataset.state = state;
   badge($("stage-state"), state);
   set("buy", label(c, state));
   $("buy").setAttribute("aria-disabled", String(state !== "on_sale" || enough(c)));
+}
+
+// hint says how to buy, while there is something to buy or soon will be.
+function hint(state) {
+  if (loggedIn() || !["soon", "on_sale"].includes(state)) return "";
+  return app.features.demo_login ? say("first_tap", $("user").value) : say("loginFirst");
 }
 
 // drawn says when the ticket is drawn that the buyer has.
@@ -112,6 +119,8 @@ async function ask(id) {
     show();
   };
   buying = true;
+  missedBy(null);
+  const tapped = now();
   report("wait", () => say("buying"));
   if (!loggedIn()) { // a demonstration's buyer is one from the first tap on
     const a = await logIn();
@@ -127,6 +136,7 @@ async function ask(id) {
     early.offline ? problem(early) : early.away ? say("away") : say("again", problem(early))), returns, { tokens: app.features.purchase_token });
   buying = false;
   waits = a.body.code === "sold_out";
+  if (waits) missedBy(id, tapped);
   if (a.status === 201) report("good", () => say("bought", a.body.id));
   else report("bad", () => refusal(a));
   leaveIfUnknown(a);
@@ -138,12 +148,21 @@ async function ask(id) {
 function cameBack(e) {
   if (waits && e.left > 0) {
     waits = false;
+    missedBy(null);
     outcome = { kind: "good", text: () => say("came_back") };
   }
   show();
 }
 
-on("chosen who", () => { outcome = null; waits = false; show(); });
+// changed says what became of an order that was paid or cancelled.
+function changed({ order, what }) {
+  if (order.coupon_id !== app.chosen) return;
+  outcome = { kind: "good", text: () => say({ payment: "paid_now", cancellation: "cancelled_now" }[what]) };
+  show();
+}
+
+on("chosen who", () => { outcome = null; waits = false; missedBy(null); show(); });
+on("changed", changed);
 on("coupons words view orders", show);
 on("listed", resume);
 on("sale", cameBack);

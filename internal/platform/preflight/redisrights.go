@@ -51,6 +51,7 @@ func (u RedisUse) tries() [][]any {
 		{"sadd", set, "m"},
 		{"sismember", set, "m"},
 		{"smismember", set, "m"},
+		{"scard", set},
 		{"unlink", set},
 		{"zadd", sorted, 1, "m"},
 		{"zcard", sorted},

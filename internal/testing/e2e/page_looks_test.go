@@ -121,10 +121,16 @@ func (v *tab) picture(name string) {
 	if *pictures == "" {
 		return
 	}
-	require.NoError(v.t, os.MkdirAll(*pictures, 0o755))
 	var png []byte
 	v.do(chromedp.FullScreenshot(&png, 100))
-	require.NoError(v.t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
+	save(v.t, name, png)
+}
+
+// save writes a picture into the folder for pictures.
+func save(t *testing.T, name string, png []byte) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(*pictures, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
 }
 
 // find types into a search.

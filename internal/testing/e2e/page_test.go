@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,11 +34,14 @@ func embeddedShop(t *testing.T, env ...string) *instance {
 	return i
 }
 
+// numbersOf matches what stands for a number in a text, or depends on one: {n}, {m}, and {one|many}.
+var numbersOf = regexp.MustCompile(`\{[^{}]*\}`)
+
 // word is what the page calls something in the visitor's language, without its numbers.
 func (v *tab) word(name string) string {
 	v.t.Helper()
 	text := js[string](v, fmt.Sprintf(`import("/words.js").then((m) => m.words[document.documentElement.lang.slice(0, 2)][%q])`, name))
-	longest := slices.MaxFunc(strings.Split(strings.ReplaceAll(text, "{m}", "{n}"), "{n}"), func(a, b string) int { return len(a) - len(b) })
+	longest := slices.MaxFunc(numbersOf.Split(text, -1), func(a, b string) int { return len(a) - len(b) })
 	require.NotEmpty(v.t, longest, name)
 	return strings.TrimSpace(longest)
 }
@@ -65,7 +69,12 @@ func (v *tab) taps() {
 func (v *tab) choose(id string) {
 	v.t.Helper()
 	js[bool](v, `document.dispatchEvent(new Event("visibilitychange"))`) // it looks again when somebody comes back
-	v.click(`#coupons button[value="` + id + `"]`)
+	v.until(fmt.Sprintf(`document.querySelector('#coupons button[value="%s"]') !== null`, id))
+	if js[bool](v, `document.querySelector("#picker").hidden`) { // it is the only coupon
+		js[bool](v, fmt.Sprintf(`(location.hash = "#sale/%s", true)`, id))
+	} else {
+		v.click(`#coupons button[value="` + id + `"]`)
+	}
 	v.until(fmt.Sprintf(`document.querySelector('#coupons button[value="%s"]').getAttribute("aria-pressed") === "true"`, id))
 }
 
@@ -111,22 +120,28 @@ func TestPage_EachPurchaseOutcome_IsShown(t *testing.T) {
 			v.invites("gone_button")
 			v.until(`document.querySelector("#moment").checkVisibility()`)
 			v.means("#moment-title", "moment")
-			for _, figure := range []string{"m_units", "m_orders", "m_taps", "m_oversold"} {
+			for _, figure := range []string{"m_sold", "m_requests", "m_oversold", "m_lost"} {
 				v.means("#moment-figures", figure)
 			}
+			v.says("#moment-said", v.text("#moment-title"))
 			v.picture("sold-out-" + l.String())
 
 			v.do(chromedp.Focus("#orders button", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter)) // without a mouse
 			v.means("#orders .badge", "paid")
+			v.means("#outcome", "paid_now")
 
 			shop.as(t, int64(300+n)).buyInTheEnd(one)
 			v.choose(one)
 			v.says("#stage-title", "<img src=x onerror=alert(1)>")
 			v.says("#left", "0")
-			v.until(`!document.querySelector("#moment").checkVisibility()`) // it was sold out before
+			v.until(`document.querySelector("#moment").checkVisibility()`) // who comes late sees it too
+			assert.Empty(t, v.text("#moment-said"), "it was sold out before this visitor came")
 			v.invites("gone_button")
 			v.taps()
 			v.means("#outcome", "sold_out_for_now") // it is not paid yet
+			v.until(`document.querySelector("#ticket").checkVisibility() && document.querySelector("#ticket").className === "missed"`)
+			v.means("#ticket-lines strong", "late_by")
+			v.means("#ticket-lines", "late_units")
 
 			three := shop.saleFrom(t, "Cake", 5, -time.Minute)
 			v.choose(three)
@@ -134,7 +149,9 @@ func TestPage_EachPurchaseOutcome_IsShown(t *testing.T) {
 			v.means("#outcome", "bought")
 			v.click("#orders button.quiet")
 			v.means("#orders .badge", "cancelled")
+			v.means("#outcome", "cancelled_now")
 			v.says("#left", "5")
+			v.until(`!document.querySelector("#ticket").checkVisibility()`) // there is nothing to keep
 		})
 	}
 }
@@ -278,4 +295,11 @@ func TestPage_LanguageAndTheme_AreRemembered(t *testing.T) {
 	v.until(`document.querySelector("#coupons button") !== null`)
 	v.says("#views a", "Sale")
 	require.Equal(t, "dark", js[string](v, "document.documentElement.dataset.theme"))
+	v.click("#theme")
+	require.Equal(t, "light", js[string](v, "document.documentElement.dataset.theme"), "the system's own light, as a choice")
+	v.click("#theme")
+	v.until(fmt.Sprintf(`document.querySelector("#theme").ariaLabel.includes(%q)`, v.word("theme_system")))
+	v.do(chromedp.Reload())
+	v.until(`document.querySelector("#coupons button") !== null`)
+	require.True(t, js[bool](v, `document.documentElement.dataset.theme === undefined && localStorage.getItem("theme") === null`), "the system's again")
 }

@@ -63,7 +63,7 @@ func TestPage_Tour_MakesThePictures(t *testing.T) {
 				v.fill("#rush-"+field, value)
 			}
 			v.click("#rush-start")
-			v.until(number("#r-refused") + " > " + itoa(stock/4))
+			v.until(number("#r-too_late") + " > " + itoa(stock/4))
 			v.tour("rush-" + l.language)
 			v.means("#rush-report .verdict", "clean")
 

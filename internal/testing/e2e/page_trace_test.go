@@ -30,10 +30,10 @@ func TestPage_Trace_ShowsStepsOfTheOrder(t *testing.T) {
 			v.click("#orders li:nth-child(1) .trace button")
 			v.until(`document.querySelectorAll("#orders .lanes li").length === 6`)
 			require.Equal(t, []string{"admission", "reserve", "lock", "transaction", "unlock", "confirm"},
-				js[[]string](v, `[...document.querySelectorAll(".lanes li")].map((e) => e.dataset.step)`))
+				js[[]string](v, `[...document.querySelectorAll("#orders .lanes li")].map((e) => e.dataset.step)`))
 			// What the order was locked for is over when its unlock begins.
 			require.True(t, js[bool](v, `((of) => of(".unlock").left >= of(".transaction").right - 2.5 && of(".held").right >= of(".transaction").right - 2.5)(
-				(bar) => document.querySelector(".lanes i" + bar).getBoundingClientRect())`))
+				(bar) => document.querySelector("#orders .lanes i" + bar).getBoundingClientRect())`))
 			v.means(".trace p", "t_note")
 			v.click("#orders li:nth-child(2) .trace button")
 			v.means("#orders li:nth-child(2) .trace p", "t_none")
