@@ -29,6 +29,7 @@ type Demo struct {
 	Keep, JSON           bool
 
 	OpensIn time.Duration // before the sale begins
+	Awaits  bool          // OpensIn starts with the first page, or after viewerWait
 	Rate    float64       // taps per second; 0 is as fast as it goes
 
 	Visitors int // taps per second after a kept sale, until they are stopped
@@ -45,7 +46,7 @@ type Demo struct {
 // rejections.
 func (d *Demo) Pace(changed func(flag string) bool) {
 	if !changed("opens-in") {
-		d.OpensIn = 8 * time.Second
+		d.OpensIn, d.Awaits = 8*time.Second, true
 	}
 	if !changed("users") {
 		d.Users = int(min(plenty*d.Stock, int64(d.Users)))
@@ -131,9 +132,12 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 // open puts the coupon on sale, and waits until the sale begins.
 func (d *Demo) open(ctx context.Context, s *app.Server) error {
 	begins := time.Now().Add(d.OpensIn)
+	if d.Awaits {
+		begins = begins.Add(viewerWait)
+	}
 	err := s.Sell(ctx, coupon.Coupon{
 		Title: "Flash sale", Total: d.Stock, LimitPerUser: d.Limit, PriceCents: 990,
-		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
+		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(window),
 	})
 	if err != nil {
 		return err
@@ -146,7 +150,13 @@ func (d *Demo) open(ctx context.Context, s *app.Server) error {
 	if d.OpensIn == 0 {
 		return nil
 	}
-	d.say("open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+	if d.Awaits {
+		if begins, err = d.countDown(ctx, s); err != nil {
+			return err
+		}
+	} else {
+		d.say("open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+	}
 	select {
 	case <-time.After(time.Until(begins)):
 		return nil
@@ -154,6 +164,9 @@ func (d *Demo) open(ctx context.Context, s *app.Server) error {
 		return errors.New("stopped before the sale began")
 	}
 }
+
+// window is how long the sale is open.
+const window = 24 * time.Hour
 
 // say prints for people. With --json, the demo prints only the report.
 func (d *Demo) say(format string, values ...any) {

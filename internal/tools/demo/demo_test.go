@@ -2,8 +2,12 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"net/http"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +15,7 @@ import (
 	"example.com/seckill/internal/api"
 	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/tools/rush"
 )
 
@@ -110,4 +115,70 @@ func TestDemo_Visitors_ComeUntilStopped(t *testing.T) {
 	report, is := rushes.Status().Report.(rush.Report)
 	require.True(t, is)
 	require.True(t, report.Stopped)
+}
+
+func TestPace_CountdownNotSet_AwaitsAViewer(t *testing.T) {
+	set := func(flags ...string) func(string) bool {
+		return func(flag string) bool { return slices.Contains(flags, flag) }
+	}
+	d := Demo{Users: 10_000, Stock: 500}
+	d.Pace(set())
+	require.True(t, d.Awaits)
+	require.Equal(t, 8*time.Second, d.OpensIn)
+	exact := Demo{Users: 10_000, Stock: 500, OpensIn: time.Second}
+	exact.Pace(set("opens-in"))
+	require.False(t, exact.Awaits, "the flag says when the sale begins")
+	require.Equal(t, time.Second, exact.OpensIn)
+}
+
+func TestAwaitViewer_FirstPageOrLimit_EndsTheWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		comes, stops, want time.Duration
+	}{
+		"a page is open":    {0, time.Hour, 0},
+		"a page comes":      {7 * time.Second, time.Hour, 7 * time.Second},
+		"no page comes":     {time.Hour, time.Hour, viewerWait},
+		"it is interrupted": {time.Hour, 3 * time.Second, 3 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), c.stops)
+			defer cancel()
+			began := time.Now() // the bubble's clock
+			new(Demo).awaitViewer(ctx, func() bool { return time.Since(began) >= c.comes })
+			require.Equal(t, c.want, time.Since(began), name)
+		})
+	}
+}
+
+func TestCountDown_ViewerComes_MovesTheBegin(t *testing.T) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
+	s, err := app.Start(t.Context(), cfg, app.NewLog(cfg.Log, io.Discard), app.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Stop(context.Background())) }()
+	require.NoError(t, s.Sell(t.Context(), coupon.Coupon{
+		Title: "Flash sale", Total: 5, LimitPerUser: 1, BeginsAt: time.Now().Add(time.Hour), EndsAt: time.Now().Add(2 * time.Hour),
+	}))
+	require.False(t, s.Watched())
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	page, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/v1/coupons/1/live", http.NoBody)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(page)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	require.True(t, s.Watched())
+
+	d := Demo{OpensIn: 8 * time.Second, Out: io.Discard}
+	begins, err := d.countDown(t.Context(), s)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(d.OpensIn), begins, 7*time.Second)
+	read, err := http.Get(s.URL + "/api/v1/coupons/1") //nolint:noctx // the test's own server
+	require.NoError(t, err)
+	defer func() { _ = read.Body.Close() }()
+	var c struct {
+		BeginsAt time.Time `json:"begins_at"`
+	}
+	require.NoError(t, json.NewDecoder(read.Body).Decode(&c))
+	require.WithinDuration(t, begins, c.BeginsAt, 10*time.Millisecond, "the page counts down to it")
 }
