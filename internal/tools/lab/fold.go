@@ -9,24 +9,32 @@ import (
 // shownLines is how many lines of a block stand beside a drawing. Only what was run may be more.
 const shownLines = 20
 
-// foldAll leaves out of the code what is far from what was run, and of what encloses that.
+// foldAll folds each block of the code.
 func foldAll(code []harness.Block) {
 	for i := range code {
 		fold(code[i].Lines)
 	}
 }
 
-// fold shows the lines that were run, those that open and close a block around them, and then the
-// nearest of the others, as far as there is room. It marks the rest as folded.
+// fold shows the lines that ran, the schedule, and the lines that open and close a block around these. If there is
+// room, it adds the nearest other lines. It marks the rest as folded.
 func fold(lines []harness.Line) {
 	shown := make([]bool, len(lines))
 	var run []int
+	show := func(n int) {
+		shown[n] = true
+		enclosing(lines, n, -1, shown)
+		enclosing(lines, n, 1, shown)
+	}
 	for n, line := range lines {
 		if line.Wrong || line.Right {
 			run = append(run, n)
-			shown[n] = true
-			enclosing(lines, n, -1, shown)
-			enclosing(lines, n, 1, shown)
+			show(n)
+		}
+	}
+	for n, line := range lines {
+		if len(run) > 0 && plans(line.Text) {
+			show(n)
 		}
 	}
 	left := shownLines
@@ -48,6 +56,12 @@ func fold(lines []harness.Line) {
 	for i := range lines {
 		lines[i].Folded = !shown[i]
 	}
+}
+
+// plans reports whether a line is a schedule with turns.
+func plans(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "run.Schedule(") && text != "run.Schedule()"
 }
 
 // enclosing marks what encloses line n before it, or after it: the nearest line that is less deep, and
