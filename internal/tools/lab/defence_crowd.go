@@ -24,6 +24,10 @@ const (
 	crowdUnits = 15
 )
 
+// ordersOfCrowd names the orders, which may be fewer than the units: a request that was refused is not repeated.
+var ordersOfCrowd = text("orders for 15 units (the other requests were told: busy, limit reached or sold out)",
+	"成交订单（共 15 份；其余请求的答复是繁忙、已达限购或售罄）")
+
 // sell is a whole sale on the real order path, without the lines that are off. With leasesLost,
 // every lease is gone as soon as it is held, unnoticed by its holder.
 func sell(leasesLost bool, off ...defence) func(run *Run) {
@@ -51,7 +55,7 @@ func sellTo(meet time.Duration, leasesLost bool, off []defence) func(run *Run) {
 			})
 		})
 		run.Schedule()
-		run.Report(text("orders", "成交订单"), shop.count("SELECT COUNT(*) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL")())
+		run.Report(ordersOfCrowd, shop.count("SELECT COUNT(*) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL")())
 	}
 }
 
