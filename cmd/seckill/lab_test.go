@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,6 +138,14 @@ func TestLab_NoServers_ShowsRecording(t *testing.T) {
 	written, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Equal(t, len(lab.All()), strings.Count(string(written), "What follows was recorded on"))
+}
+
+func TestLabRun_AllInChinese_SumsUpInChinese(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	code, out, complaint := play(t, nil, "run", "all", "--recorded", "--lang", "zh")
+	require.Equal(t, cli.ExitOK, code, complaint)
+	require.Contains(t, out, fmt.Sprintf("符合预期 %[1]d 个，共 %[1]d 个，未运行 0 个", len(lab.All())))
+	require.NotContains(t, out, "as expected")
 }
 
 // full is an output with no room.

@@ -237,7 +237,7 @@ func word(language, en, zh string) string { return harness.NewText(en, zh).In(la
 const width = 96
 
 // Summary writes how many experiments went as expected, and how to let the others run.
-func Summary(w io.Writer, results []harness.Result, embedded bool) {
+func Summary(w io.Writer, results []harness.Result, embedded bool, language string) {
 	expected, notRun := 0, 0
 	for _, one := range results {
 		switch {
@@ -248,10 +248,13 @@ func Summary(w io.Writer, results []harness.Result, embedded bool) {
 		}
 	}
 	if len(results) > 1 {
-		_, _ = fmt.Fprintf(w, "\n%d of %d as expected, %d not run\n", expected, len(results), notRun)
+		_, _ = fmt.Fprintf(w, word(language, "\n%d of %d as expected, %d not run\n", "\n符合预期 %d 个，共 %d 个，未运行 %d 个\n"), expected, len(results), notRun)
 	}
 	if notRun > 0 && !embedded {
-		_, _ = fmt.Fprintln(w, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT;\n"+
-			"without any, lab run NAME shows what was recorded on real servers, and --recorded all of it")
+		_, _ = fmt.Fprintln(w, word(language,
+			"install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT;\n"+
+				"without any, lab run NAME shows what was recorded on real servers, and --recorded all of it",
+			"请安装缺少的程序，或指定自己的服务器：--mysql DSN、--redis HOST:PORT；\n"+
+				"没有服务器时，lab run NAME 显示在真实服务器上的录制，--recorded 显示全部录制"))
 	}
 }

@@ -65,7 +65,7 @@ func (s *Session) Play(ctx context.Context, experiments []lab.Experiment) (asExp
 		}
 	}
 	if !s.JSON {
-		report.Summary(s.Out, results, s.Config.Embedded)
+		report.Summary(s.Out, results, s.Config.Embedded, s.Language)
 	}
 	return !slices.ContainsFunc(results, func(one harness.Result) bool { return !one.AsExpected() }), nil
 }
