@@ -217,11 +217,14 @@ func newStep(c harness.CaseResult, e harness.Event, language string) *step {
 	if e.Failed {
 		class = append(class, "failed")
 	}
+	if _, refused := refusal(c, e); refused {
+		class = append(class, "refused")
+	}
 	if e.Anomaly != nil {
 		class = append(class, "wrong")
 	}
 	return &step{
-		Class: strings.Join(class, " "), Who: c.Told(e.Actor, language), What: c.Told(e.What, language), Note: c.Told(e.Note, language),
+		Class: strings.Join(class, " "), Who: c.Told(e.Actor, language), What: whatOf(c, e, language), Note: noteOf(c, e, language),
 		Title: fmt.Sprintf("%.1f ms · %s", e.AtMS, server(e.Server, language)),
 	}
 }

@@ -194,9 +194,9 @@ func caseText(out *strings.Builder, c harness.CaseResult, language string) {
 	out.WriteByte('\n')
 	for _, e := range c.Events {
 		line := fmt.Sprintf("  %8.1f ms  %s %s %s", e.AtMS, padded(c.Told(e.Actor, language), 14),
-			padded(server(e.Server, language), 9), c.Told(e.What, language))
-		if e.Note != "" {
-			line += "   " + c.Told(e.Note, language)
+			padded(server(e.Server, language), 9), whatOf(c, e, language))
+		if note := noteOf(c, e, language); note != "" {
+			line += "   " + note
 		}
 		out.WriteString(line + "\n")
 		if e.Anomaly != nil {
