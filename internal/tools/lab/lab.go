@@ -83,7 +83,7 @@ func Find(name string) (Experiment, error) {
 func Play(ctx context.Context, servers *harness.Servers, e Experiment) harness.Result {
 	r := harness.RunExperiment(ctx, servers, e)
 	addSource(&r)
-	r.Place = place(e.Name)
+	r.Place, r.Asks = place(e.Name), question(e.Name)
 	return r
 }
 

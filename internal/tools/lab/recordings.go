@@ -33,7 +33,7 @@ func Recording(name string) (harness.Result, error) {
 		}
 		if r.Name == name {
 			r.Title, r.Lesson, r.Wild = e.Title, e.Lesson, e.Wild
-			r.Place = place(name)
+			r.Place, r.Asks = place(name), question(name)
 			foldAll(r.Code) // as it is done now, however it was when it was recorded
 			r.Translate()
 			return r, nil
@@ -67,7 +67,7 @@ func Record(ctx context.Context, w io.Writer, servers *harness.Servers, now time
 		on, err := servers.Versions(ctx, e.Needs)
 		wrong = errors.Join(wrong, err)
 		r.Recorded = &harness.Recorded{At: now.UTC().Truncate(time.Second), On: on}
-		r.Servers, r.Place = []harness.Text{}, nil
+		r.Servers, r.Place, r.Asks = []harness.Text{}, nil, harness.Text{}
 		r.Title, r.Lesson, r.Wild = harness.Text{}, harness.Text{}, harness.Text{} // as they are then
 		for i := range r.Cases {
 			r.Cases[i].Chinese = nil

@@ -8,6 +8,7 @@ type Result struct {
 	Title   Text         `json:"title"`
 	Lesson  Text         `json:"lesson"`
 	Wild    Text         `json:"wild"`
+	Asks    Text         `json:"asks,omitzero"`     // the question to a learner
 	NotRun  *Text        `json:"not_run,omitempty"` // why it could not be run
 	Failed  string       `json:"failed,omitempty"`  // what went wrong with running it
 	Cases   []CaseResult `json:"cases"`

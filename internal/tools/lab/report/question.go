@@ -9,12 +9,12 @@ import (
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
-// Question is what is asked about an experiment before its result is told: how often the rule of its
-// first wrong case is broken, when the schedule is known and nothing else.
+// Question is what is asked about an experiment before its result is told: the number that its first wrong
+// case counts, when the schedule is known and nothing else.
 type Question struct {
 	Case     int            `json:"case"` // the number of the case
 	Text     harness.Text   `json:"text"`
-	Schedule []harness.Text `json:"schedule"` // of the case, a turn each
+	Schedule []harness.Text `json:"schedule"` // of the case: the turns that moved something
 	Choices  []int64        `json:"choices"`  // in order; the answer is one of them, and so is what the rule allows
 	Answer   int64          `json:"answer"`
 	Steps    []harness.Text `json:"steps"` // of the case, each as a sentence; none if its cases are a table
@@ -23,7 +23,7 @@ type Question struct {
 // Ask returns the question about an experiment, and false if its result has none.
 func Ask(r harness.Result) (q Question, ok bool) {
 	q.Case = slices.IndexFunc(r.Cases, func(c harness.CaseResult) bool { return c.Wrong && c.NotRun == nil })
-	if q.Case < 0 {
+	if q.Case < 0 || r.Asks == (harness.Text{}) {
 		return q, false
 	}
 	c := r.Cases[q.Case]
@@ -36,11 +36,12 @@ func Ask(r harness.Result) (q Question, ok bool) {
 		return q, false
 	}
 	q.Answer, q.Choices = n.Value, choices(n.Value, allowed)
-	q.Text = question(*n, allowed)
-	for _, turn := range c.Schedule {
+	q.Text = r.Asks
+	turns, rest := moved(c)
+	for _, turn := range turns {
 		q.Schedule = append(q.Schedule, turnText(c, turn))
 	}
-	if len(q.Schedule) > 0 && slices.ContainsFunc(c.Actors, func(a string) bool { return !ends(c.Schedule, a) }) {
+	if len(q.Schedule) > 0 && rest {
 		q.Schedule = append(q.Schedule, harness.NewText("then each to its end", "然后各自执行到结束"))
 	}
 	if !Many(r) {
@@ -49,16 +50,6 @@ func Ask(r harness.Result) (q Question, ok bool) {
 		}
 	}
 	return q, true
-}
-
-func question(n harness.Number, allowed int64) harness.Text {
-	en, zh := "should be", "应为"
-	if strings.HasPrefix(n.Bound, "≤") {
-		en, zh = "at most", "最多"
-	}
-	return harness.NewText(
-		fmt.Sprintf("What will be counted in the end: %s? (%s %d)", n.Name.EN, en, allowed),
-		fmt.Sprintf("最后会数到多少：%s？（%s %d）", n.Name.ZH, zh, allowed))
 }
 
 // choices returns numbers to choose from that do not tell which is the answer.
@@ -72,16 +63,6 @@ func choices(answer, allowed int64) []int64 {
 	return slices.Compact(all)
 }
 
-// ends reports whether the last turn of an actor is one to its end.
-func ends(schedule []harness.Planned, actor string) (last bool) {
-	for _, t := range schedule {
-		if t.Actor == actor {
-			last = t.Steps == 0 && len(t.Until) == 0
-		}
-	}
-	return last
-}
-
 func turnText(c harness.CaseResult, t harness.Planned) harness.Text {
 	switch {
 	case len(t.Until) > 0:
@@ -92,7 +73,7 @@ func turnText(c harness.CaseResult, t harness.Planned) harness.Text {
 			}
 			return strings.Join(said, word(language, " or ", " 或 "))
 		}
-		return harness.NewText(c.Told(t.Actor, "en")+", up to "+join("en"), c.Told(t.Actor, "zh")+"，到 "+join("zh")+" 之前")
+		return harness.NewText(c.Told(t.Actor, "en")+", stopped before "+join("en"), c.Told(t.Actor, "zh")+"，停在 "+join("zh")+" 之前")
 	case t.Steps == 1:
 		return harness.NewText(c.Told(t.Actor, "en")+", one step", c.Told(t.Actor, "zh")+"，一步")
 	case t.Steps > 1:
@@ -104,9 +85,9 @@ func turnText(c harness.CaseResult, t harness.Planned) harness.Text {
 
 // sentenceOf returns a step as a sentence: an actor, what it does, and what came of it.
 func sentenceOf(c harness.CaseResult, e harness.Event, language string) string {
-	said := c.Told(e.Actor, language) + word(language, ": ", "：") + c.Told(e.What, language)
-	if e.Note != "" {
-		said += word(language, ", ", "，") + strings.TrimPrefix(c.Told(e.Note, language), "→ ")
+	said := c.Told(e.Actor, language) + word(language, ": ", "：") + whatOf(c, e, language)
+	if note := noteOf(c, e, language); note != "" {
+		said += word(language, ", ", "，") + strings.TrimPrefix(note, "→ ")
 	}
 	if e.Anomaly != nil {
 		said += word(language, ". Here it goes wrong: ", "。就在这里出错：") + sentence(c, *e.Anomaly, language)
