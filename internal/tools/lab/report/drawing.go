@@ -48,7 +48,8 @@ type legend struct{ Kind, Name string }
 
 // side is the head of one case.
 type side struct {
-	At      int
+	At      int // its place in its row
+	Case    int // its number among all cases
 	Wrong   bool
 	Side    string
 	Label   string
@@ -68,7 +69,8 @@ type number struct {
 
 // cell is the content of one row of a case: at most one step, and the spans that last meanwhile.
 type cell struct {
-	At      int
+	At      int // the place of its case in its row
+	Case    int // the number of its case among all cases
 	N       int // the number of the event
 	Wrong   bool
 	Gap     bool // the case has no step here
@@ -98,15 +100,17 @@ const abreast = 3
 func newFigure(r harness.Result, language string) figure {
 	f := figure{Language: language}
 	if Many(r) {
-		f.Table = newSides(r.Cases, language)
+		f.Table = newSides(r.Cases, 0, language)
 		return f
 	}
 	size := 2
 	if len(r.Cases) <= abreast {
 		size = abreast
 	}
+	first := 0
 	for some := range slices.Chunk(r.Cases, size) {
-		f.Sequences = append(f.Sequences, newSequence(some, language))
+		f.Sequences = append(f.Sequences, newSequence(some, first, language))
+		first += len(some)
 	}
 	for _, kind := range []harness.SpanKind{harness.LeaseSpan, harness.TxSpan, harness.InsideSpan, harness.WaitSpan} {
 		has := func(c harness.CaseResult) bool {
@@ -119,15 +123,18 @@ func newFigure(r harness.Result, language string) figure {
 	return f
 }
 
-func newSides(cases []harness.CaseResult, language string) (all []side) {
+// newSides returns the heads of cases that stand side by side. The number of the first one is first.
+func newSides(cases []harness.CaseResult, first int, language string) (all []side) {
 	for i, c := range cases {
-		all = append(all, newSide(c, i, language))
+		one := newSide(c, i, language)
+		one.Case = first + i
+		all = append(all, one)
 	}
 	return all
 }
 
-func newSequence(cases []harness.CaseResult, language string) sequence {
-	s := sequence{Cases: newSides(cases, language)}
+func newSequence(cases []harness.CaseResult, first int, language string) sequence {
+	s := sequence{Cases: newSides(cases, first, language)}
 	rows := align(cases)
 	beside := make([]tracks, len(cases))
 	for i, c := range cases {
@@ -137,7 +144,9 @@ func newSequence(cases []harness.CaseResult, language string) sequence {
 		var cells []cell
 		for i, n := range row {
 			if cases[i].NotRun == nil {
-				cells = append(cells, newCell(cases[i], i, n, beside[i].at(at, language), language))
+				one := newCell(cases[i], i, n, beside[i].at(at, language), language)
+				one.Case = first + i
+				cells = append(cells, one)
 			}
 		}
 		s.Rows = append(s.Rows, cells)

@@ -67,3 +67,16 @@ func TestDrawing_RefusedWrite_IsMarkedAsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The cases of an experiment are drawn in groups. Each part names its case, so that the page can show one of them.
+func TestDrawing_CasesInSeveralGroups_AreNumberedThrough(t *testing.T) {
+	r, err := lab.Recording("read-before-lock")
+	require.NoError(t, err)
+	drawing, err := report.Drawing(r, "en")
+	require.NoError(t, err)
+	for n := range r.Cases {
+		heads := regexp.MustCompile(`<div class="part heads k[0-9] [a-z]+" data-case="` + string(rune('0'+n)) + `">`)
+		require.Len(t, heads.FindAllString(drawing, -1), 1, "case %d", n)
+	}
+	require.Equal(t, strings.Count(drawing, `<div class="part`), strings.Count(drawing, ` data-case="`))
+}
