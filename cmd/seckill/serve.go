@@ -68,7 +68,7 @@ func startError(ctx context.Context, err error, log *slog.Logger) error {
 }
 
 // pageLab returns the lab of the page.
-func pageLab() app.Lab { return runner.New() }
+func pageLab(plays bool) app.Lab { return runner.New(plays) }
 
 // pageRush returns the load generator of the page.
 func pageRush(s *app.Server) app.Rush { return demo.NewRunner(s) }

@@ -64,7 +64,7 @@ func TestAdminRoutes_SecondListenerOnly_AreServedThereAlone(t *testing.T) {
 		second.ServeHTTP(rec, httptest.NewRequest(r.Method, path, nil))
 		require.Equal(t, 401, rec.Code, "%s %s at the second listener", r.Method, path)
 	}
-	require.Equal(t, 16, routes)
+	require.Equal(t, 12, routes)
 
 	req := httptest.NewRequest(http.MethodGet, v1+"/admin/coupons/1/audit", nil)
 	req.Header.Set("Authorization", "Bearer "+sign(t, apart, 1, auth.RoleAdmin))

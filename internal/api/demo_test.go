@@ -29,7 +29,9 @@ func (c *crowd) Stop() {
 func (c *crowd) Status() RushStatus { return c.status }
 
 // theatre is a Lab with one experiment.
-type theatre struct{ played bool }
+type theatre struct{ played, silent bool }
+
+func (b *theatre) Plays() bool { return !b.silent }
 
 func (b *theatre) List() any {
 	text := map[string]any{"en": "a", "zh": "b"}
@@ -141,17 +143,27 @@ func TestRush_InvalidRequest_IsRefused(t *testing.T) {
 
 func TestExperimentRoutes_Administrator_PlaysThem(t *testing.T) {
 	s, _ := demo(t, Options{})
-	const path = "/api/v1/admin/experiments"
+	const path, seen = "/api/v1/admin/experiments", "/api/v1/experiments"
 	chief := sign(t, s, 1, auth.RoleAdmin)
-	require.Equal(t, 403, do(t, s, ask{method: "GET", path: path, token: sign(t, s, 1, auth.RoleUser)}).Code)
-	require.Contains(t, do(t, s, ask{method: "GET", path: path, token: chief}).Body.String(), `"state":"new"`)
-	require.Equal(t, 404, do(t, s, ask{method: "GET", path: path + "/a", token: chief}).Code, "it was not played yet")
+	require.Equal(t, 403, do(t, s, ask{method: "POST", path: path + "/a/run", token: sign(t, s, 1, auth.RoleUser)}).Code)
+	require.Contains(t, do(t, s, ask{method: "GET", path: seen}).Body.String(), `"state":"new"`)
+	require.Equal(t, 404, do(t, s, ask{method: "GET", path: seen + "/a"}).Code, "it was not played yet")
 	require.Equal(t, 404, do(t, s, ask{method: "POST", path: path + "/b/run", token: chief}).Code)
 	rec := do(t, s, ask{method: "POST", path: path + "/a/run", token: chief})
 	require.Equal(t, 202, rec.Code)
 	require.JSONEq(t, `{"name":"a"}`, rec.Body.String())
 	require.Equal(t, 409, do(t, s, ask{method: "POST", path: path + "/a/run", token: chief}).Code)
-	require.Equal(t, 200, do(t, s, ask{method: "GET", path: path + "/a", token: chief}).Code)
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: seen + "/a"}).Code, "all may see what came of it")
+}
+
+func TestLab_ServerWithoutServersOfItsOwn_ShowsButPlaysNothing(t *testing.T) {
+	s, _ := demo(t, Options{DemoLogin: true, DemoAdmin: true})
+	s.deps.Lab = &theatre{played: true, silent: true}
+	require.Contains(t, do(t, s, ask{method: "GET", path: "/api/v1/features"}).Body.String(), `"lab":false`)
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/api/v1/experiments"}).Code)
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/api/v1/experiments/a"}).Code)
+	rec := do(t, s, ask{method: "POST", path: "/api/v1/admin/experiments/a/run", token: sign(t, s, 1, auth.RoleAdmin)})
+	require.Equal(t, "not_found", codeOf(t, rec))
 }
 
 func TestDemoRoutes_NotConfigured_AreNotFound(t *testing.T) {
@@ -161,8 +173,8 @@ func TestDemoRoutes_NotConfigured_AreNotFound(t *testing.T) {
 		{method: "GET", path: "/api/v1/admin/rush"},
 		{method: "POST", path: "/api/v1/admin/rush", body: `{"coupon_id":"1","users":5}`},
 		{method: "DELETE", path: "/api/v1/admin/rush"},
-		{method: "GET", path: "/api/v1/admin/experiments"},
-		{method: "GET", path: "/api/v1/admin/experiments/a"},
+		{method: "GET", path: "/api/v1/experiments"},
+		{method: "GET", path: "/api/v1/experiments/a"},
 		{method: "POST", path: "/api/v1/admin/experiments/a/run"},
 	} {
 		a.token = chief

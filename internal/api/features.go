@@ -10,7 +10,7 @@ type features struct {
 	// Admin: the administrator's routes are here, and not at the second listener alone.
 	Admin bool `json:"admin"`
 	Rush  bool `json:"rush"`
-	Lab   bool `json:"lab"`
+	Lab   bool `json:"lab"` // an administrator may play experiments; their recordings are for all
 	// PurchaseToken: buying needs a token of POST /coupons/{id}/purchase-tokens.
 	PurchaseToken bool `json:"purchase_token"`
 	// Traces: GET /orders/{id}/trace shows the orders that asked for a trace.
@@ -21,7 +21,7 @@ func (s *Server) features(context.Context, nothing) (features, error) {
 	here := !s.o.AdminApart
 	return features{
 		DemoLogin: s.o.DemoLogin, DemoAdmin: here && s.o.DemoLogin && s.o.DemoAdmin, Admin: here,
-		Rush: here && s.deps.Rush != nil, Lab: here && s.deps.Lab != nil,
+		Rush: here && s.deps.Rush != nil, Lab: here && s.deps.Lab != nil && s.deps.Lab.Plays(),
 		PurchaseToken: s.o.PurchaseTokens != nil, Traces: s.deps.Traces != nil,
 	}, nil
 }

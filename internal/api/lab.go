@@ -6,8 +6,11 @@ import (
 	"net/http"
 )
 
-// Lab plays experiments, one at a time. What List and Result return is encoded as JSON.
+// Lab shows experiments. If it can, it also plays them, one at a time. The results of List and Result are encoded as
+// JSON.
 type Lab interface {
+	// Plays reports whether Start is allowed. Without it, all results are recordings.
+	Plays() bool
 	// List returns every experiment, with its result if it was played.
 	List() any
 	// Start plays an experiment and returns at once; it returns ErrNoExperiment or ErrUnderWay.
@@ -66,7 +69,11 @@ func (playing) writeHeader(http.Header) int { return http.StatusAccepted }
 
 func (s *Server) runExperiment(_ context.Context, r experimentPath) (playing, error) {
 	lab, err := s.lab()
-	if err == nil {
+	switch {
+	case err != nil:
+	case !lab.Plays():
+		err = errNoRoute
+	default:
 		err = lab.Start(r.name)
 	}
 	return playing{r.name}, err

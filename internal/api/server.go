@@ -151,6 +151,9 @@ func (s *Server) routes() error {
 	post(v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))
 	post(v1+"/orders/:id/cancellation", handle(s, routePolicy{who: user}, s.cancel))
 
+	get(v1+"/experiments", handle(s, routePolicy{}, s.listExperiments))
+	get(v1+"/experiments/:name", handle(s, routePolicy{}, s.seeExperiment))
+
 	return s.pages(get)
 }
 
@@ -170,8 +173,6 @@ func (s *Server) adminRoutes() {
 	on(http.MethodPost, v1+"/admin/rush", handle(s, routePolicy{who: admin}, s.startRush))
 	on(http.MethodDelete, v1+"/admin/rush", handle(s, routePolicy{who: admin}, s.stopRush))
 
-	get(v1+"/admin/experiments", handle(s, routePolicy{who: admin}, s.listExperiments))
-	get(v1+"/admin/experiments/:name", handle(s, routePolicy{who: admin}, s.seeExperiment))
 	on(http.MethodPost, v1+"/admin/experiments/:name/run", handle(s, routePolicy{who: admin}, s.runExperiment))
 }
 

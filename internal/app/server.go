@@ -145,8 +145,8 @@ func (s *Server) apiDeps(o Options) api.Deps {
 	if a.lottery != nil {
 		deps.Draws = a.lottery
 	}
-	if a.embedded != nil && o.NewLab != nil {
-		experiments := o.NewLab()
+	if o.NewLab != nil {
+		experiments := o.NewLab(a.embedded != nil)
 		a.onStop(func(context.Context) error { return experiments.Close() })
 		deps.Lab = experiments
 	}

@@ -16,10 +16,10 @@ import (
 
 // Options are what the program adds to the configuration.
 type Options struct {
-	NewLab       func() Lab         // of the page with embedded stores; nil has none
-	Gallery      api.Gallery        // of the page; nil has none
-	NewRush      func(*Server) Rush // the page's load generator, with embedded stores; nil has none
-	DroppedLines func() int         // of the log, for the metrics; nil has none
+	NewLab       func(plays bool) Lab // of the page; it plays with embedded stores; nil has none
+	Gallery      api.Gallery          // of the page; nil has none
+	NewRush      func(*Server) Rush   // the page's load generator, with embedded stores; nil has none
+	DroppedLines func() int           // of the log, for the metrics; nil has none
 }
 
 // Rush sends buyers to the server until it is closed.

@@ -37,7 +37,7 @@ type Demo struct {
 	Addr   string           // of the page and the API, as host:port; "" is a free port
 	Opened func(url string) // called when the page can be opened; may be nil
 
-	NewLab        func() app.Lab
+	NewLab        func(plays bool) app.Lab
 	Out, Err, Log io.Writer // the report, its progress, and the log
 }
 

@@ -13,27 +13,32 @@ import (
 	"example.com/seckill/internal/tools/lab/report"
 )
 
-// Runner plays the lab's experiments for the page, one at a time, on private servers
-// that are started when the first experiment needs them. It implements api.Lab.
+// Runner shows the lab's experiments to the page. If it plays, it plays them one at a time, on private servers
+// that it starts when the first experiment needs them. It implements api.Lab.
 type Runner struct {
+	plays   bool
 	ctx     context.Context
 	cancel  context.CancelFunc
 	places  *harness.Servers
 	running sync.WaitGroup
+	shown   sync.Map // the recordings that were looked at, by name
 
 	mu      sync.Mutex
 	playing string
 	results map[string]harness.Result
 }
 
-// New returns a Runner that has started nothing yet.
-func New() *Runner {
+// New returns a Runner that has started nothing yet. A Runner that does not play has recordings only.
+func New(plays bool) *Runner {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Runner{
-		ctx: ctx, cancel: cancel,
+		plays: plays, ctx: ctx, cancel: cancel,
 		places: harness.NewServers(harness.Config{}), results: map[string]harness.Result{},
 	}
 }
+
+// Plays reports whether the Runner plays experiments.
+func (r *Runner) Plays() bool { return r.plays }
 
 // experimentJSON is an experiment as the page lists it.
 type experimentJSON struct {
@@ -72,7 +77,7 @@ func (r *Runner) List() any {
 // describe returns an experiment of a group as the page lists it.
 func (r *Runner) describe(e harness.Experiment, group harness.Text) experimentJSON {
 	line := experimentJSON{Name: e.Name, Group: group, Title: e.Title, Lesson: e.Lesson, Needs: needs(e)}
-	if line.State, line.Why = r.state(e.Name); line.State == stateNew {
+	if line.State, line.Why = r.state(e.Name); line.State == stateNew && r.plays {
 		if none := (*harness.NoServerError)(nil); errors.As(hosts(e), &none) {
 			line.Why = &none.Why // known before it is tried
 		}
@@ -119,7 +124,7 @@ func (r *Runner) state(name string) (state string, why *harness.Text) {
 	return stateUnexpected, nil
 }
 
-// Start starts an experiment, or returns api.ErrUnderWay.
+// Start starts an experiment, or returns api.ErrUnderWay. It must not be called if the Runner does not play.
 func (r *Runner) Start(name string) error {
 	e, err := lab.Find(name)
 	if err != nil {
@@ -158,15 +163,29 @@ func (r *Runner) Result(name string) (any, error) {
 	r.mu.Lock()
 	result, played := r.results[name]
 	r.mu.Unlock()
-	var err error
 	if played {
-		result, err = lab.WithRecording(result)
-	} else if result, err = lab.Recording(name); err != nil {
-		err = errors.Join(api.ErrNoExperiment, err)
+		result, err := lab.WithRecording(result)
+		if err != nil {
+			return nil, err
+		}
+		return drawn(result)
 	}
+	if shown, ok := r.shown.Load(name); ok { // visitors may ask for a recording at any rate
+		return shown, nil
+	}
+	result, err := lab.Recording(name)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(api.ErrNoExperiment, err)
 	}
+	shown, err := drawn(result)
+	if err == nil {
+		r.shown.Store(name, shown)
+	}
+	return shown, err
+}
+
+// drawn returns a result with its drawing, its question, and where it was recorded.
+func drawn(result harness.Result) (any, error) {
 	en, err := report.Drawing(result, "en")
 	if err != nil {
 		return nil, err

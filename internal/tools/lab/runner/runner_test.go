@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 )
 
 func TestResult_ExperimentNotRun_ReturnsRecording(t *testing.T) {
-	r := runner.New()
+	r := runner.New(true)
 	defer func() { require.NoError(t, r.Close()) }()
 	seen, err := r.Result("read-before-lock")
 	require.NoError(t, err)
@@ -31,4 +32,16 @@ func TestResult_ExperimentNotRun_ReturnsRecording(t *testing.T) {
 
 	_, err = r.Result("nonsense")
 	require.ErrorIs(t, err, api.ErrNoExperiment)
+}
+
+func TestList_RunnerThatDoesNotPlay_AsksForNoServers(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	for _, plays := range []bool{true, false} {
+		r := runner.New(plays)
+		text, err := json.Marshal(r.List())
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		require.Equal(t, plays, r.Plays())
+		require.Equal(t, plays, bytes.Contains(text, []byte("not installed")), "what is missing matters where experiments are played")
+	}
 }
