@@ -1,23 +1,39 @@
 // The gallery of wrong implementations: the planted bugs that the program's tests are held against. It is
-// loaded when it is first looked at.
+// loaded when it is first looked at. The address of an entry is #gallery/NAME; #gallery is the first one.
 import { $, app, both, make, notice, on, press, rows, say, set } from "./core.js";
+import { place, visit } from "./router.js";
 import { send } from "./server.js";
 
 let gallery = null; // {subjects, mutants}
 let chosen = [];    // {mutant, group} of the subjects, in their order
 let rest = [];      // and of all others, by name
 let open = "";
+let asked = "";     // the name of the entry that was pressed in the list
 let loading = false;
 
 async function load() {
   if (app.view !== "gallery") return;
-  if (gallery || loading) return show();
+  if (gallery || loading) return go();
   loading = true;
   const a = await send("/gallery.json", {}, 20_000);
   loading = false;
   if (a?.status === 200) sort(a.body);
   else notice(say("g_away"));
+  go();
+}
+
+// go opens the entry that the address names.
+function go() {
+  if (app.view !== "gallery") return;
+  const named = place().rest;
+  if (gallery) {
+    const known = gallery.mutants.some((m) => m.name === named);
+    if (named && !known) notice(say("no_mutant", named));
+    open = known ? named : chosen[0]?.mutant.name ?? "";
+  }
   show();
+  if (asked && asked === open) $("g-title").focus();
+  asked = "";
 }
 
 function sort(found) {
@@ -49,7 +65,7 @@ function showList() {
   set("g-found", listed.length ? say("g_n", listed.length).replace("{m}", gallery.mutants.length) : say("g_nothing"));
   rows($("mutants"), listed.length, () => {
     const item = make("li");
-    const button = press("", (b) => look(b.value), "coupon");
+    const button = press("", (b) => choose(b.value), "coupon");
     const [what, name] = [make("strong"), make("small")];
     what.lang = name.lang = "en";
     button.append(what, name);
@@ -67,10 +83,11 @@ function showList() {
   });
 }
 
-function look(name) {
-  open = name;
-  show();
-  $("g-title").focus();
+// choose goes to the address of an entry.
+function choose(name) {
+  asked = name;
+  if (place().rest === name) return go();
+  visit("gallery", name);
 }
 
 // kinds are the signs and classes of a diff's lines: what is taken away is right, and what is added is wrong.

@@ -38,6 +38,7 @@ export function walk() {
   $("x-restart").hidden = phase !== "all" || !question();
   $("x-cases").hidden = phase === "ask";
   $("x-cases").classList.toggle("stepping", phase === "steps");
+  $("experiment").classList.toggle("walking", phase === "steps");
   set("x-origin", result?.origin ? both(result.origin) : "");
   $("x-origin").hidden = !result?.origin;
   if (phase === "ask") ask();
@@ -65,6 +66,7 @@ function choose(button) {
   phase = steps().length ? "steps" : "all";
   walk();
   $(phase === "steps" ? "x-next" : "x-answer").focus();
+  reveal();
 }
 
 // step shows the wrong case up to one step, and nothing of the others.
@@ -77,8 +79,8 @@ function step() {
   $("x-back").disabled = at === 0;
   for (const part of $("x-cases").querySelectorAll(".part")) {
     const n = part.dataset.step;
-    part.hidden = !part.classList.contains("k" + of) || part.classList.contains("gap") || Number(n) > at;
-    part.classList.toggle("now", n !== undefined && Number(n) === at);
+    part.hidden = Number(part.dataset.case) !== of || part.classList.contains("gap") || Number(n) > at;
+    part.classList.toggle("now", !part.hidden && n !== undefined && Number(n) === at);
   }
 }
 
@@ -99,7 +101,21 @@ function move(by) {
   if (at + by === steps().length) return tellAll();
   at += by;
   walk();
-  $("x-cases").querySelector(".now")?.scrollIntoView({ block: "nearest" });
+  reveal();
+}
+
+// reveal scrolls to the step that is shown. The bar with the buttons covers the lower end of a phone's screen, and the
+// upper end of a larger one.
+function reveal() {
+  const step = $("x-cases").querySelector(".part.now");
+  if (!step) return;
+  const margin = 8;
+  const bar = $("x-walk").getBoundingClientRect();
+  const below = getComputedStyle($("x-walk")).position === "fixed";
+  const least = (below ? 0 : bar.height) + margin, most = (below ? bar.top : innerHeight) - margin;
+  const { top, bottom } = step.getBoundingClientRect();
+  if (bottom > most) scrollBy(0, Math.min(bottom - most, top - least));
+  else if (top < least) scrollBy(0, top - least);
 }
 
 // tellAll ends the walk.

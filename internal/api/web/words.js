@@ -86,7 +86,8 @@ export const words = {
     set_stock: "Set the units", stock_help: "More units are on sale at once. Pause the sale before you take units away.", stock_set: "{n} {unit is|units are} on sale.",
     audit: "Audit", repair: "Repair", done: "Done.", repaired: "Repaired what is safe to mend.",
 
-    lab_help: "Each experiment does the same work twice, wrong and right, on a schedule that shows the anomaly every time.", no_lab: "Only a server with embedded stores plays them for a visitor. Elsewhere: “seckill lab”.",
+    lab_help: "Each experiment does the same work twice, wrong and right, on a schedule that shows the anomaly every time.", no_lab: "This server has no lab. Elsewhere: “seckill lab”.", lab_recorded: "This server works with real stores and plays no experiments. You see recordings; “seckill lab run” plays them on your machine.",
+    no_experiment: "There is no experiment {n}.", no_mutant: "The gallery has no {n}.", x_turns: "A turn also ends when its actor has to wait.",
     start_here: ": start here", run: "Play it", playing: "Playing… the first one starts its servers.", needs: "needs {n}", redis: "Redis", database: "MariaDB or MySQL", wild: "Seen in: {n}",
     new: "not played", running: "playing", as_expected: "as expected", unexpected: "unexpected", failed: "failed", 
     x_servers: "on {n}", comma: ", ", x_search: "Search the experiments", x_nothing: "No experiment has that.", x_n: "{n} {experiment|experiments}",
@@ -184,7 +185,8 @@ export const words = {
     set_stock: "调整库存", stock_help: "增加的库存立即开售；减少库存前请先暂停活动。", stock_set: "现在的库存为 {n} 份。",
     audit: "对账", repair: "修复", done: "已完成。", repaired: "已修复可以安全修复的部分。",
 
-    lab_help: "每个实验把同一件事做两遍，一错一对，按固定的次序进行，每次都能看到异常。", no_lab: "仅内嵌存储的服务器可为访客运行；其他情况请用 “seckill lab”。",
+    lab_help: "每个实验把同一件事做两遍，一错一对，按固定的次序进行，每次都能看到异常。", no_lab: "本服务器没有实验室，请用 “seckill lab”。", lab_recorded: "本服务器使用真实存储，不在此运行实验，以下为录制；在自己的机器上请用 “seckill lab run”。",
+    no_experiment: "没有名为 {n} 的实验。", no_mutant: "陈列馆里没有 {n}。", x_turns: "参与者需要等待时，它的这一轮也随之结束。",
     start_here: "：从这里开始", run: "运行", playing: "运行中…首次运行会启动所需的服务器。", needs: "需要 {n}", redis: "Redis", database: "MariaDB 或 MySQL", wild: "常见于：{n}",
     new: "未运行", running: "运行中", as_expected: "符合预期", unexpected: "不符", failed: "失败", 
     x_servers: "运行于 {n}", comma: "、", x_search: "搜索实验", x_nothing: "没有匹配的实验。", x_n: "{n} 个实验",

@@ -57,6 +57,7 @@ func TestPage_Scripts_UseWhatTheListedBrowsersHave(t *testing.T) {
 
 // globals are the names of the window that the scripts use, or that are words of their own.
 const globals = `
+	decodeURIComponent encodeURIComponent innerHeight scrollBy top
 	CSS crypto matchMedia uPlot
 	AbortController Array Boolean DOMParser Date EventSource Headers Infinity JSON Map Math Number Object Promise Set
 	String SyntaxError URL URLSearchParams Uint8Array addEventListener atob clearTimeout close decodeURIComponent document
@@ -66,6 +67,7 @@ const globals = `
 
 // members are the names after a dot that the scripts use of what the browser provides, or of their own objects.
 const members = `
+	bottom getBoundingClientRect top
 	CLOSED a abort abs activeElement add addEventListener after all altKey append appendChild assign at axis backgroundColor
 	body borderTopColor c ceil childElementCount children classList className clientWidth close code color committed contains
 	click createElement createObjectURL createTextNode ctrlKey data dataset delete destroy detail disabled display documentElement e
