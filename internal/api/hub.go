@@ -52,7 +52,8 @@ const (
 
 func newHub(p Deps, o Options) *hub {
 	return &hub{
-		coupons: p.Coupons, stock: p.Stock, engine: p.SaleStatus, unpaid: p.Unpaid, traces: p.Traces, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		coupons: p.Coupons, stock: p.Stock, engine: p.SaleStatus, unpaid: p.Unpaid, traces: p.Traces,
+		now: o.Now, every: pollEvery, budget: o.RequestTimeout,
 		counts: requestCounts{now: o.Now},
 		max:    o.MaxStreams, maxEach: o.MaxStreamsPerAddress, feeds: map[int64]*feed{}, from: map[string]int{},
 	}

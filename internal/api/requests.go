@@ -66,7 +66,8 @@ func (t *requestCounts) answer(couponID int64, o order.Order, err error) {
 // repeatable are the errors after which a client sends the request again. The request is counted when its outcome is
 // known.
 var repeatable = []error{
-	order.ErrOverloaded, order.ErrUnavailable, order.ErrBusy, order.ErrStaleEpoch, coupon.ErrNotLoaded, context.DeadlineExceeded, context.Canceled,
+	order.ErrOverloaded, order.ErrUnavailable, order.ErrBusy, order.ErrStaleEpoch, coupon.ErrNotLoaded,
+	context.DeadlineExceeded, context.Canceled,
 }
 
 func repeated(err error) bool {

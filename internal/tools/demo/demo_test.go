@@ -173,7 +173,7 @@ func TestCountDown_ViewerComes_MovesTheBegin(t *testing.T) {
 	begins, err := d.countDown(t.Context(), s)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(d.OpensIn), begins, 7*time.Second)
-	read, err := http.Get(s.URL + "/api/v1/coupons/1") //nolint:noctx // the test's own server
+	read, err := http.Get(s.URL + "/api/v1/coupons/1")
 	require.NoError(t, err)
 	defer func() { _ = read.Body.Close() }()
 	var c struct {

@@ -33,7 +33,8 @@ func (d *Demo) awaitViewer(ctx context.Context, watched func() bool) {
 // countDown moves the begin of the sale to the end of a countdown that starts with the first page. It returns the
 // begin.
 func (d *Demo) countDown(ctx context.Context, s *app.Server) (begins time.Time, err error) {
-	d.say("open the page: the sale begins %s after it, or in %s at the latest\n\n", d.OpensIn.Round(time.Second), (viewerWait + d.OpensIn).Round(time.Second))
+	d.say("open the page: the sale begins %s after it, or in %s at the latest\n\n",
+		d.OpensIn.Round(time.Second), (viewerWait + d.OpensIn).Round(time.Second))
 	d.awaitViewer(ctx, s.Watched)
 	begins = time.Now().Add(d.OpensIn)
 	if err := s.MoveWindow(ctx, begins.Add(-time.Millisecond), begins.Add(window)); err != nil {
