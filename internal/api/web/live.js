@@ -30,8 +30,14 @@ export async function loadCoupons(cursor = "") {
   if (!stream) watch(); // a draft has been announced
 }
 
-// told returns the figures of the last event, which are newer than those of the list, if it is of the coupon.
-const told = (c) => (app.event?.coupon_id === c.id ? { left: app.event.left, stock: app.event.units, state: app.event.state } : {});
+// told returns the units left of the last event, if it is of the coupon. An event from before an administrator has changed
+// the units does not count any more.
+function told(c) {
+  if (app.event?.coupon_id !== c.id) return {};
+  if (app.event.units === c.stock) return { left: app.event.left };
+  app.event = null;
+  return {};
+}
 
 // withCoupon are the views that show a coupon.
 const withCoupon = ["sale", "engine", "rush"];
