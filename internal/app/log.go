@@ -11,8 +11,8 @@ import (
 	"example.com/seckill/internal/platform/system"
 )
 
-// NewLog returns a logger that writes JSON, or coloured text to a terminal. On a LogWriter it warns once a
-// cause and minute.
+// NewLog returns a logger that writes JSON, or text to a terminal, coloured unless NO_COLOR is set. On a LogWriter it
+// warns once a cause and minute.
 func NewLog(cfg config.Log, to io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
@@ -30,7 +30,7 @@ func NewLog(cfg config.Log, to io.Writer) *slog.Logger {
 
 func newHandler(format string, level slog.Level, to io.Writer, terminal bool) slog.Handler {
 	if format == "text" || format == "auto" && terminal {
-		return tint.NewTextHandler(to, &tint.Options{Level: level, NoColor: !terminal})
+		return tint.NewTextHandler(to, &tint.Options{Level: level, NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
 	}
 	return slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})
 }
