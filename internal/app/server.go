@@ -49,7 +49,7 @@ func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listene
 	if l.public, err = lc.Listen(ctx, "tcp", cfg.HTTP.Addr); err != nil {
 		return l, fmt.Errorf("http.addr: %w: choose another with --addr or SECKILL_HTTP__ADDR", err)
 	}
-	if l.admin, err = lc.Listen(ctx, "tcp", cfg.Admin.Addr); err != nil {
+	if l.admin, err = listenAdmin(ctx, lc, cfg); err != nil {
 		return l, errors.Join(fmt.Errorf("admin.addr: %w: choose another with SECKILL_ADMIN__ADDR", err), l.public.Close())
 	}
 	if l.stopWatch, err = l.secure(cfg, log); err != nil {
@@ -64,6 +64,20 @@ func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listene
 	l.public = public
 	l.admin, err = api.Listen(l.admin, api.ConnLimits{Max: adminConnections, Log: log})
 	return l, err
+}
+
+// listenAdmin opens the second listener. A program with embedded stores takes a free port if another program has the
+// default one: a user who tries both has set no address.
+func listenAdmin(ctx context.Context, lc net.ListenConfig, cfg config.Config) (net.Listener, error) {
+	l, err := lc.Listen(ctx, "tcp", cfg.Admin.Addr)
+	if err == nil || !cfg.Embedded() || cfg.Admin.Addr != config.Default().Admin.Addr {
+		return l, err //nolint:wrapcheck // the caller names the setting
+	}
+	free, none := lc.Listen(ctx, "tcp", net.JoinHostPort(hostOf(cfg.Admin.Addr), "0"))
+	if none != nil {
+		return nil, err //nolint:wrapcheck // as above
+	}
+	return free, nil
 }
 
 func (l listeners) close() error {

@@ -114,6 +114,7 @@ func (s *Server) PrintBanner(out io.Writer) {
 		return
 	}
 	_, _ = fmt.Fprintf(out, "%s/api/v1/coupons/1  the coupon on sale\n", s.URL)
+	_, _ = fmt.Fprintf(out, "%s%s/metrics  metrics; /readyz and /debug/pprof/ are there too\n", scheme(s.app.cfg.Admin.TLS), s.adminAddr)
 	if token, err := s.Token(1, auth.RoleAdmin); err == nil {
 		_, _ = fmt.Fprintf(out, "admin token: %s\n", token)
 	}
