@@ -17,6 +17,7 @@ import (
 	"example.com/seckill/internal/platform/mysqlconn"
 	"example.com/seckill/internal/platform/preflight"
 	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/store"
 )
 
 // checkWithin is the time for all checks of the servers.
@@ -28,7 +29,28 @@ func Check(ctx context.Context, cfg config.Config, log *slog.Logger, found *pref
 	if err != nil {
 		return err
 	}
-	return errors.Join(check(ctx, cfg, client, clock.New(nil), found), client.Close())
+	err = errors.Join(check(ctx, cfg, client, clock.New(nil), found), client.Close())
+	if err != nil || len(found.Of(preflight.Refused)) > 0 {
+		return err
+	}
+	return checkSchema(ctx, cfg, log, found)
+}
+
+// checkSchema refuses a database whose schema is not that of this program: serve does not start on it.
+func checkSchema(ctx context.Context, cfg config.Config, log *slog.Logger, found *preflight.Findings) error {
+	s, err := OpenStore(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	err = s.CheckSchema(ctx)
+	if errors.Is(err, store.ErrSchemaOld) || errors.Is(err, store.ErrSchemaNew) || errors.Is(err, store.ErrSchemaTooOld) {
+		found.Add(preflight.Finding{Server: preflight.Database, Name: "schema", Level: preflight.Refused, Found: err.Error()})
+		err = nil
+	}
+	if err = errors.Join(err, s.Close()); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	return nil
 }
 
 // check looks at Redis and the database, and sets the clock by them. It returns an error if one of them does not

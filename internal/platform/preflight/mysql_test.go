@@ -48,7 +48,7 @@ func migrate(t *testing.T, dsn string) {
 func TestMySQLCheck_GoodServer_Passes(t *testing.T) {
 	dsn := testservers.DSN(t)
 	db := open(t, dsn)
-	requireFound(t, lookAtMySQL(t, db), "schema", preflight.Warning, "seckill migrate")
+	requireFound(t, lookAtMySQL(t, db), "schema", preflight.Refused, "seckill migrate")
 	migrate(t, dsn)
 	f := lookAtMySQL(t, db)
 	require.Empty(t, f.Of(preflight.Warning, preflight.Refused))

@@ -52,7 +52,7 @@ func tables(ctx context.Context, db *sql.DB, say func(Level, string, string, str
 			case !answer:
 				return fmt.Errorf("%s on %s: %w", verb.name, table, err)
 			case number == noSuchTable:
-				say(Warning, "schema", "there is no table "+table, "run seckill migrate")
+				say(Refused, "schema", "there is no table "+table, "run seckill migrate")
 				return nil
 			case slices.Contains([]uint16{tableDenied, columnDenied, commandDenied}, number):
 				lacking = append(lacking, verb.name+" on "+table)

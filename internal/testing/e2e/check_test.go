@@ -83,6 +83,9 @@ func TestCheck_EveryServer_RunsBeforeServing(t *testing.T) {
 	assert.Contains(t, away.err.String(), "127.0.0.1:1")
 	none := run(t, nil, "check")
 	assert.Equal(t, 2, none.code())
+	empty := run(t, env("SECKILL_MYSQL__DSN="+testservers.DSN(t)), "check")
+	assert.Equal(t, 1, empty.code(), empty.out.String())
+	assert.Regexp(t, `(?m)^refused .* there is no table coupons.*run seckill migrate`, empty.out.String())
 }
 
 // The rights that a user is told it needs are enough for a whole sale.
