@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,13 +51,17 @@ What is missing is named, with the package that has it.`,
 		if err != nil {
 			return err
 		}
-		for _, e := range lab.All() {
-			on, lacks := config.Hosts(e.Needs)
-			if err := report.Entry(c.Out, e, on, lacks, *language); err != nil {
-				return err
+		var l report.List
+		for _, g := range lab.Groups() {
+			l.Group(g.Title)
+			for _, e := range g.Experiments {
+				on, lacks := config.Hosts(e.Needs)
+				if err := l.Add(e, on, lacks); err != nil {
+					return err
+				}
 			}
 		}
-		return nil
+		return l.WriteText(c.Out, *language)
 	}
 	return cmd
 }
@@ -131,12 +137,24 @@ func experimentsNamed(name string) ([]lab.Experiment, error) {
 	}
 	one, err := lab.Find(name)
 	if err != nil {
-		if near, ok := config.Nearest(name, experimentNames()); ok {
+		if begun := beginning(name, experimentNames()); len(begun) > 0 {
+			err = fmt.Errorf("%w, did you mean %s?", err, strings.Join(begun, " or "))
+		} else if near, ok := config.Nearest(name, experimentNames()); ok {
 			err = fmt.Errorf("%w, did you mean %q?", err, near)
 		}
 		return nil, cli.Usage(err)
 	}
 	return []lab.Experiment{one}, nil
+}
+
+// beginning returns the names that begin with a text, quoted.
+func beginning(text string, names []string) (all []string) {
+	for _, name := range names {
+		if strings.HasPrefix(name, text) {
+			all = append(all, strconv.Quote(name))
+		}
+	}
+	return all
 }
 
 // serverFlags adds the flags that name servers, and returns a function that combines them

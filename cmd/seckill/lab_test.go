@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,13 +27,19 @@ func play(t *testing.T, environ []string, args ...string) (code int, out, compla
 	return code, said.String(), complained.String()
 }
 
+// unwrapped matches blanks and line breaks, and keeps nothing of them.
+var unwrapped = regexp.MustCompile(`()\s+`)
+
 func TestLab_List_HasEveryExperimentInBothLanguages(t *testing.T) {
 	for _, language := range []string{"en", "zh"} {
 		code, out, _ := play(t, nil, "list", "--lang", language)
 		require.Equal(t, cli.ExitOK, code)
-		require.Equal(t, len(lab.All()), strings.Count(out, "\n"))
+		joined := unwrapped.ReplaceAllString(out, "$1")
 		for _, e := range lab.All() {
-			require.Contains(t, out, e.Title.In(language))
+			require.Contains(t, joined, strings.ReplaceAll(e.Title.In(language), " ", ""))
+		}
+		for _, g := range lab.Groups() {
+			require.Contains(t, "\n"+out, "\n"+g.Title.In(language))
 		}
 	}
 }
@@ -101,25 +108,66 @@ func TestLab_NoPrograms_NamesWhatEachExperimentLacks(t *testing.T) {
 	require.Equal(t, cli.ExitFail, code, "not everything was played")
 	require.Empty(t, complaint)
 	require.Contains(t, table, "name servers of your own")
-	listed, played := strings.Split(list, "\n"), strings.Split(table, "\n")
+	played := strings.Split(table, "\n")
 	embedded := 0
 	for n, e := range lab.All() {
 		switch _, lacks := (harness.Config{}).Hosts(e.Needs); {
 		case lacks == nil:
-			require.Contains(t, listed[n], "the embedded Redis")
+			require.Contains(t, listedOn(t, list, e.Name), "the embedded Redis")
 			require.True(t, strings.HasPrefix(played[n], "ok "), played[n])
 			require.Contains(t, played[n], "on the embedded Redis")
 			embedded++
 		case slices.Contains(e.Needs, harness.Database):
-			require.Contains(t, listed[n], "mariadbd is not installed: apt-get install mariadb-server")
+			require.Contains(t, listedOn(t, list, e.Name), "mariadbd is not installed: apt-get install mariadb-server")
 			require.Contains(t, played[n], "mariadbd is not installed: apt-get install mariadb-server")
 			require.True(t, strings.HasPrefix(played[n], "not run "), played[n])
 		default:
-			require.Contains(t, listed[n], "redis-server is not installed: apt-get install redis-server")
+			require.Contains(t, listedOn(t, list, e.Name), "redis-server is not installed: apt-get install redis-server")
 			require.Contains(t, played[n], "redis-server is not installed: apt-get install redis-server")
 		}
 	}
 	require.GreaterOrEqual(t, embedded, 5)
+}
+
+// listedOn returns what the list says about the servers of an experiment: the text of its mark.
+func listedOn(t *testing.T, list, name string) string {
+	t.Helper()
+	mark := regexp.MustCompile(`(?m)^  ([A-Z]) ` + name + ` `).FindStringSubmatch(list)
+	require.NotNil(t, mark, name)
+	_, legend, found := strings.Cut(list, "\nWhere they run here:\n")
+	require.True(t, found)
+	text := regexp.MustCompile(`(?s)  ` + mark[1] + ` (.*?)\n(  [A-Z] |$)`).FindStringSubmatch(legend)
+	require.NotNil(t, text, mark[1])
+	return strings.Join(strings.Fields(text[1]), " ")
+}
+
+func TestLabList_EveryLine_Fits80Columns(t *testing.T) {
+	for _, path := range []string{os.Getenv("PATH"), "/nowhere"} {
+		t.Setenv("PATH", path)
+		for _, language := range []string{"en", "zh"} {
+			code, list, complaint := play(t, nil, "list", "--lang", language)
+			require.Equal(t, cli.ExitOK, code, complaint)
+			for line := range strings.Lines(list) {
+				columns := 0
+				for _, r := range strings.TrimSuffix(line, "\n") {
+					if columns++; r >= 0x2e80 {
+						columns++ // a Chinese character
+					}
+				}
+				require.LessOrEqual(t, columns, 80, line)
+			}
+		}
+	}
+}
+
+func TestLabList_FirstGroup_SaysStartHere(t *testing.T) {
+	_, list, _ := play(t, nil, "list")
+	require.True(t, strings.HasPrefix(list, lab.Groups()[0].Title.EN+": start here\n"), list)
+	require.Equal(t, 1, strings.Count(list, "start here"))
+	_, list, _ = play(t, nil, "list", "--lang", "zh")
+	first, _, _ := strings.Cut(list, "\n")
+	require.Regexp(t, "^"+lab.Groups()[0].Title.ZH+".+$", first)
+	require.NotContains(t, list, "start here")
 }
 
 func TestLab_NoServers_ShowsRecording(t *testing.T) {

@@ -4,9 +4,12 @@ import (
 	"strings"
 )
 
-// wrapped breaks a text into lines; a line may be broken between any Chinese characters, and each
+// wrapped breaks a text into lines of width.
+func wrapped(text string) string { return wrappedAt(text, width) }
+
+// wrappedAt breaks a text into lines of a width; a line may be broken between any Chinese characters, and each
 // is as wide as two others.
-func wrapped(text string) string {
+func wrappedAt(text string, width int) string {
 	var lines []string
 	line, size := "", 0
 	for _, piece := range pieces(text) {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,21 +20,6 @@ func Line(r harness.Result, language string) string {
 func Row(w io.Writer, r harness.Result, language string) error {
 	if _, err := fmt.Fprintln(w, Line(r, language)); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)
-	}
-	return nil
-}
-
-// Entry writes an experiment as a line of the list of all experiments. The line names the servers on which
-// the experiment would run, or the reason why it is not run here.
-func Entry(w io.Writer, e harness.Experiment, on []harness.Text, lacks error, language string) error {
-	where := strings.Join(words(on, language), ", ")
-	if none := (*harness.NoServerError)(nil); errors.As(lacks, &none) {
-		where = word(language, "not run here: ", "此处不运行：") + none.Why.In(language)
-	} else if lacks != nil {
-		return fmt.Errorf("list %s: %w", e.Name, lacks)
-	}
-	if _, err := fmt.Fprintf(w, "%-26s %s (%s)\n", e.Name, e.Title.In(language), where); err != nil {
-		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
 }
