@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint vuln systems mutants chaos scale bench recordings loadtest image up down
+.PHONY: help demo run build release quick test test-all lint vuln systems mutants chaos scale bench recordings loadtest image up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -45,11 +45,14 @@ $(gotestsum) --jsonfile=bin/norace.json -- $(1) -p=1 $(NORACE) >bin/norace.txt 2
 $(gotestsum) --jsonfile=bin/race.json -- $(RACE) $(1) -p=$(2) $$packages || status=1; \
 wait $$norace || status=1; echo; echo "without the race detector:"; cat bin/norace.txt; \
 echo; echo "the slowest tests:"; cat bin/race.json bin/norace.json | go tool gotestsum tool slowest --num=15; \
-cat bin/race.json bin/norace.json | go run ./internal/testing/skips || status=1; exit $$status
+cat bin/race.json bin/norace.json | go run -tags $(TAGS) ./internal/testing/skips || status=1; exit $$status
 endef
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## a whole sale with 10,000 buyers, in this process, and its audit
+	go run -tags $(TAGS) ./cmd/seckill demo
 
 run: ## the application on http://127.0.0.1:8080, with no server installed
 	go run -tags $(TAGS) ./cmd/seckill serve
@@ -60,12 +63,12 @@ build: ## the program, as bin/seckill
 release: ## static, stripped binaries for Linux, macOS and Windows with their checksums, in bin/release
 	.ci/release $(TAGS)
 
-quick: ## what can be known without servers and without root, in under a minute
+quick: ## all tests that need no server and no root: 2 to 6 minutes at first, then seconds
 	@status=0; \
 	$(gotestsum) --jsonfile=bin/quick.json -- -short -vet=off $(NODWARF) -p=4 -parallel=3 -tags=$(TAGS) $(QUICKFIRST) ./... || status=1; \
-	go run ./internal/testing/skips -allow <bin/quick.json || status=1; exit $$status
+	go run -tags $(TAGS) ./internal/testing/skips -allow <bin/quick.json || status=1; exit $$status
 
-test: ## everything, on real servers, with the race detector; installs what is missing
+test: ## everything, on real servers, with the race detector, in 8 to 25 minutes; installs what is missing
 	$(call tests,-count=1 -vet=off $(NODWARF) -parallel=2 -timeout=30m -tags=$(TAGS),4)
 
 test-all: export TEST_ALL = 1
@@ -87,7 +90,7 @@ systems: ## vets all packages for Windows and macOS, and links the program for e
 	.ci/systems $(TAGS) all
 
 mutants: ## plants the bugs that are kept, one at a time, and asks whether the tests notice
-	go run ./internal/testing/mutation/cmd/mutants
+	go run -tags $(TAGS) ./internal/testing/mutation/cmd/mutants
 
 chaos: ## breaks real processes and servers under load, in every way once; CHAOS="--rounds 500 --log runs.jsonl" for more
 	go build -tags $(TAGS),faults -o bin/seckill-chaos ./cmd/seckill

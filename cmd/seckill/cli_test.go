@@ -37,6 +37,8 @@ func TestCLI_MisspeltCommandOrFlag_SuggestsNearest(t *testing.T) {
 		"help rsh":                     `did you mean "rush"?`,
 		"lab lst":                      `did you mean "list"?`,
 		"lab run unlock-befor-commit":  `did you mean "unlock-before-commit"?`,
+		"lab run unlock":               `did you mean "unlock-before-commit"?`,
+		"lab run lo":                   `did you mean "longer-than-lease" or "loss-told-late" or "lost-reply" or "lock-table"?`,
 		"demo --usres 5":               "did you mean --users?",
 		"rush --double-tap-ever 5":     "did you mean --double-tap-every?",
 		"audit --cupon 7":              "did you mean --coupon?",
@@ -50,6 +52,49 @@ func TestCLI_MisspeltCommandOrFlag_SuggestsNearest(t *testing.T) {
 	}
 	_, _, complaint := typed(t, nil, "sell")
 	require.NotContains(t, complaint, "did you mean")
+}
+
+func TestCLI_RenamedFlag_NamesItsReplacement(t *testing.T) {
+	for line, want := range map[string]string{
+		"rush --pay 10":         "--pay is gone: use --pay-percent",
+		"rush --cancel 10":      "--cancel is gone: use --cancel-percent",
+		"rush --taps 5":         "--taps is gone: use --same-user",
+		"demo --keep":           "--keep is gone: use --keep-serving",
+		"demo --opens-in 2s":    "--opens-in is gone: use --starts-in",
+		"demo --visitors 20":    "--visitors is gone: use --background-rate",
+		"rush --pay-percents 9": "did you mean --pay-percent?",
+	} {
+		code, out, complaint := typed(t, nil, strings.Fields(line)...)
+		assert.Equal(t, cli.ExitUsage, code, line)
+		assert.Contains(t, complaint, want, line)
+		assert.Empty(t, out, line)
+	}
+}
+
+func TestCLI_WrongValueOfAFlag_SaysWhatWasExpected(t *testing.T) {
+	for line, want := range map[string]string{
+		"demo --users abc":    `--users: "abc" is not a whole number: see seckill demo --help`,
+		"demo --rate fast":    `--rate: "fast" is not a number`,
+		"demo --starts-in 5":  `--starts-in: "5" is not a time such as 30s`,
+		"demo --open=maybe":   `--open: "maybe" is not true or false`,
+		"demo --addr nowhere": `--addr "nowhere" must be host:port, such as 127.0.0.1:8080`,
+	} {
+		code, out, complaint := typed(t, nil, strings.Fields(line)...)
+		assert.Equal(t, cli.ExitUsage, code, line)
+		assert.Contains(t, complaint, want, line)
+		assert.NotContains(t, complaint, "strconv", line)
+		assert.Equal(t, 1, strings.Count(complaint, "\n"), complaint)
+		assert.Empty(t, out, line)
+	}
+}
+
+func TestRush_NobodyAtHome_AsksWhetherTheServerIsRunning(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	code, out, complaint := typed(t, nil, "rush", "--url", closed.URL)
+	require.Equal(t, cli.ExitFail, code)
+	require.Contains(t, complaint, "no server answers at "+closed.URL+": is it running? Start it with seckill serve")
+	require.Empty(t, out)
 }
 
 func TestCompletion_EachCommand_OffersItsArguments(t *testing.T) {

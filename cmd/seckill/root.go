@@ -25,7 +25,7 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w%s: see %s --help", err, cli.NearestFlag(cmd, err), cmd.CommandPath()))
+		return cli.Usage(fmt.Errorf("%w: see %s --help", cli.FlagError(cmd, err), cmd.CommandPath()))
 	})
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = false

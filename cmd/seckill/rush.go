@@ -20,34 +20,44 @@ import (
 func newRush(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rush",
-		Short: "The load generator, against a running server",
-		Long: `Sends many distinct buyers to a server over HTTP and reports how they were answered.
+		Short: "Run the load generator against a server",
+		Long: `Sends many distinct buyers to a server over HTTP, reports how the server answered them,
+and audits the sale. The exit code is 0 only if every promise was checked and kept.
 
-With the server's secret in the configuration (SECKILL_AUTH__SECRET) the buyers' tokens
-are signed here and the audit is read at the end: the exit code is 1 if it is not clean
-or cannot be had. Without the secret the buyers log in, which the server allows only
-while auth.demo_login is on.`,
-		Example: "  seckill rush --url http://127.0.0.1:8080 --coupon 1 --users 20000\n  seckill rush --rate 2000 --users 60000 --json",
-		Args:    cli.NoArgs,
+With the server's secret in the configuration (SECKILL_AUTH__SECRET) rush signs the
+tokens of the buyers and of the administrator who reads the audit. Without the secret
+they log in: buyers where auth.demo_login is on, an administrator where the stores are
+embedded. If rush cannot read the audit, it says why, and the exit code is 1.
+--no-audit leaves the audit out: the exit code then says only that no answer was wrong.`,
+		Example: "  seckill rush --url http://127.0.0.1:8080 --coupon 1 --users 20000\n" +
+			"  seckill rush --users 20000 --pay-percent 10 --cancel-percent 10\n  seckill rush --rate 2000 --users 60000 --json",
+		Args: cli.NoArgs,
 	}
 	load := c.ConfigFlag(cmd)
-	o := rush.Options{ProgressOutput: c.Err, Home: coupon.Home}
+	o := rush.Options{
+		ProgressOutput: c.Err, Home: coupon.Home, Version: app.Version(),
+		NoAuditReason: "there is no administrator's token: set SECKILL_AUTH__SECRET to the server's secret, " +
+			"or leave the audit out with --no-audit",
+	}
 	f := cmd.Flags()
-	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
-	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.serve_api has moved them (default: --url)")
+	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "address of the server")
+	f.StringVar(&o.AdminURL, "admin-url", "", "address of the administrator's routes, if they are elsewhere (default: --url)")
 	f.StringVar(&o.Coupon, "coupon", "1", "the coupon's id")
-	f.IntVar(&o.Users, "users", 10_000, "how many distinct buyers come")
+	f.IntVar(&o.Users, "users", 10_000, "number of distinct buyers")
 	f.Int64Var(&o.FirstUser, "first-user", 1, "the first buyer's user id")
-	f.IntVar(&o.Concurrency, "concurrency", 128, "how many buyers are served at once")
-	f.Float64Var(&o.Rate, "rate", 0, "taps per second, 0 is as fast as it goes")
-	f.IntVar(&o.DoubleTapEvery, "double-tap-every", 3, "every n-th buyer taps twice, 0 is none")
-	f.IntVar(&o.Taps, "taps", 0, "instead: one user taps so many times at once")
-	f.IntVar(&o.PayPercent, "pay", 0, "of 100 accepted orders, how many are paid")
-	f.IntVar(&o.CancelPercent, "cancel", 0, "of 100 accepted orders, how many are cancelled")
+	f.IntVar(&o.Concurrency, "concurrency", 128, "buyers served at once")
+	f.Float64Var(&o.Rate, "rate", 0, "requests per second, 0 is no limit")
+	f.IntVar(&o.DoubleTapEvery, "double-tap-every", 3, "every n-th buyer tries twice, 0 is none")
+	f.IntVar(&o.Taps, "same-user", 0, "instead: requests that one user sends at once")
+	f.IntVar(&o.PayPercent, "pay-percent", 0, "percent of orders to pay, 0-100")
+	f.IntVar(&o.CancelPercent, "cancel-percent", 0, "percent of orders to cancel, 0-100")
 	f.BoolVar(&o.Keys, "idempotency-keys", true, "send an Idempotency-Key, and retry with it after a lost answer")
-	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "of one request")
-	ca := f.String("ca", "", "of an https server: a file of the authorities to trust, in PEM (default: the system's)")
-	asJSON := f.Bool("json", false, "print the report as one JSON object")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "time limit of one HTTP request")
+	ca := f.String("ca", "", "PEM file of the authorities to trust, for an https server (default: the system's)")
+	f.BoolVar(&o.NoAudit, "no-audit", false, "leave the audit out")
+	var style rush.Style
+	reportFlags(cmd, &style)
+	cli.RefuseRenamedFlags(cmd, map[string]string{"pay": "pay-percent", "cancel": "cancel-percent", "taps": "same-user"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err != nil {
@@ -58,6 +68,15 @@ while auth.demo_login is on.`,
 			return err
 		}
 		defer closeSessions()
+		style.Colour = c.Colours(c.Out)
+		style.Next = [][2]string{
+			{"watch it", o.URL},
+			{"open loop", cli.Program() + " rush --rate 2000 --users 60000"},
+			{"all of it", "the same command with --details, or --json for scripts"},
+		}
+		if !style.JSON {
+			o.Opening = func(units, limit int) { _, _ = fmt.Fprintf(c.Out, "%s\n\n", o.Heading(units, limit)) }
+		}
 		report, err := rush.Run(cmd.Context(), o)
 		switch {
 		case errors.Is(err, rush.ErrOptions):
@@ -65,12 +84,18 @@ while auth.demo_login is on.`,
 		case err != nil:
 			return err
 		}
-		if err := report.Print(c.Out, *asJSON); err != nil {
+		if err := report.Print(c.Out, style); err != nil {
 			return err
 		}
-		return report.Verdict(o.AdminToken != "")
+		return report.Verdict(!o.NoAudit)
 	}
 	return cmd
+}
+
+// reportFlags adds the flags of commands that end with the report of a run.
+func reportFlags(cmd *cobra.Command, style *rush.Style) {
+	cmd.Flags().BoolVar(&style.JSON, "json", false, "print the report as one JSON object")
+	cmd.Flags().BoolVar(&style.Details, "details", false, "print all figures of the report")
 }
 
 // rushTokens sets the tokens of a rush's buyers, and the administrator's if there is a secret to sign them

@@ -151,10 +151,10 @@ function showReport(r) {
   const verdict = make("p", `${say("verdict")}: ${say(r.audit)}`, "verdict " + r.audit);
   const list = make("ul", undefined, "soft");
   if (r.cancelled) list.append(make("li", say("rush_sum", number(r.committed)).replace("{m}", number(r.cancelled))));
-  for (const [code, n] of Object.entries(r.refused)) list.append(make("li", `${number(n)} × ${say(code === "ended" ? "ended_code" : code)}`));
+  for (const [code, n] of Object.entries(r.refused_by)) list.append(make("li", `${number(n)} × ${say(code === "ended" ? "ended_code" : code)}`));
   for (const v of r.violations) list.append(make("li", v));
-  const all = [["requests", number(r.asked)], ["committed", number(r.committed)], ["no_answer_n", number(r.failed)], ["oversold", number(r.oversold)],
-    ["sold_twice", number(r.duplicates)], ["orders_s", number(r.orders_per_second)], ["p50_orders", number(Math.round(r.p50_ms))], ["p99_orders", number(Math.round(r.p99_ms))]];
+  const all = [["requests", number(r.requests)], ["committed", number(r.committed)], ["no_answer_n", number(r.no_answer)], ["oversold", number(r.oversold)],
+    ["sold_twice", number(r.sold_twice)], ["orders_s", number(r.orders_per_second ?? 0)], ["p50_orders", number(Math.round(r.orders_p50_ms ?? 0))], ["p99_orders", number(Math.round(r.orders_p99_ms ?? 0))]];
   if (r.sold_out_after_ms) all.push(["sold_out_after", took(r.sold_out_after_ms)]);
   $("rush-report").replaceChildren(verdict, figures(all.map(([name, text]) => [say(name), text])), list);
 }

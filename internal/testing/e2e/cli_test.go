@@ -18,21 +18,22 @@ import (
 func TestCommand_InvalidFlags_AreNamedWithExitCode2(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
-		"sell":                        `"sell"`,
-		"--sell":                      "--sell",
-		"help sell":                   `"sell"`,
-		"help serve now":              `"serve now"`,
-		"serve --port 80":             "--port",
-		"serve now":                   `"now"`,
-		"demo --users":                "--users",
-		"demo --users many":           "--users",
-		"demo --users 0":              "--users",
-		"demo --stock -1":             "--stock",
-		"demo --limit 0":              "--limit",
-		"demo --shards 0":             "--shards",
-		"rush --buyers 5":             "--buyers",
-		"rush --users 0":              "users",
-		"rush --pay 60 --cancel 50":   "pay",
+		"sell":              `"sell"`,
+		"--sell":            "--sell",
+		"help sell":         `"sell"`,
+		"help serve now":    `"serve now"`,
+		"serve --port 80":   "--port",
+		"serve now":         `"now"`,
+		"demo --users":      "--users",
+		"demo --users many": "--users",
+		"demo --users 0":    "--users",
+		"demo --stock -1":   "--stock",
+		"demo --limit 0":    "--limit",
+		"demo --shards 0":   "--shards",
+		"rush --buyers 5":   "--buyers",
+		"rush --users 0":    "users",
+		"rush --pay-percent 60 --cancel-percent 50": "payments",
+		"rush --pay 60":               "use --pay-percent",
 		"rush --url localhost:8080":   "http://host:port",
 		"rush --coupon x":             `"x"`,
 		"audit --fix":                 "--fix",
@@ -150,7 +151,7 @@ func TestRushCommand_JSON_HasPurchasesAndAudit(t *testing.T) {
 	s := newShop(t)
 	i := s.instance(t)
 	id := i.sale(t, 40, 1)
-	p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "rush", "--url", i.url, "--coupon", id, "--users", "150", "--pay", "20", "--json")
+	p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "rush", "--url", i.url, "--coupon", id, "--users", "150", "--pay-percent", "20", "--json")
 	assert.Zero(t, p.code(), p.err.String())
 	isReport(t, p.out.String(), 40)
 	wrong := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "rush", "--url", i.url, "--coupon", "999", "--users", "5")

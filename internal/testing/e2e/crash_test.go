@@ -119,6 +119,6 @@ func TestRush_ServerIsKilled_GivesUpWithExitCode1(t *testing.T) {
 	i.kill(t)
 	p.stopping = true // by itself
 	assert.Equal(t, 1, p.await(t, busy))
-	assert.Contains(t, p.out.String(), "given up: the server stopped answering: every request failed for 5s")
+	assert.Contains(t, p.out.String(), "Given up: the server stopped answering: every request failed for 5s")
 	assert.Contains(t, p.err.String(), "given up: the server stopped answering")
 }

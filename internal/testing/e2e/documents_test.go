@@ -66,7 +66,7 @@ func (d *documents) run(t *testing.T, c repository.Command, args []string) {
 		d.serve(t, args)
 		return
 	case "demo":
-		if slices.Contains(args, "--keep") || slices.Contains(args, "--open") {
+		if slices.Contains(args, "--keep-serving") || slices.Contains(args, "--open") {
 			return // it serves until Ctrl-C
 		}
 		args = append(args, "--users", "300", "--stock", "20")
@@ -88,9 +88,9 @@ func (d *documents) run(t *testing.T, c repository.Command, args []string) {
 	assert.Zero(t, p.await(t, busy), "%s\n%s%s", c, p.out.String(), p.err.String())
 	switch name {
 	case "demo":
-		assert.Contains(t, p.out.String(), "clean", c)
+		assert.Contains(t, p.out.String(), "AUDIT CLEAN", c)
 	case "rush":
-		assert.Contains(t, p.out.String(), "audit: clean", c)
+		assert.Contains(t, p.out.String(), "AUDIT CLEAN", c)
 	default:
 		assert.NotEmpty(t, p.out.String(), c)
 	}

@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,31 +24,27 @@ func isReport(t testing.TB, text string, committed int) {
 	t.Helper()
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal([]byte(text), &fields), text)
-	want := []string{
-		"accepted", "asked", "audit", "committed", "duplicates", "failed", "inversions",
-		"inversions_by_path", "inversions_by_shard", "orders_per_second", "oversold", "overtaken", "p50_ms", "p99_ms",
-		"refused", "requests_per_second", "seconds", "selling_seconds", "violations",
-	}
-	var got []string
-	for name := range fields {
-		if name != "paid" && name != "cancelled" { // there only if there were any
-			got = append(got, name)
-		}
-	}
-	slices.Sort(got)
-	assert.Equal(t, want, got)
+	date, err := time.Parse(time.RFC3339, fields["date"].(string))
+	require.NoError(t, err)
+	assert.WithinDuration(t, time.Now(), date, time.Hour)
+	assert.NotEmpty(t, fields["version"])
+	assert.Contains(t, fields["url"], "http://")
 	assert.Equal(t, "clean", fields["audit"], text)
 	assert.EqualValues(t, committed, fields["committed"], text)
-	assert.EqualValues(t, committed, fields["accepted"], text)
+	assert.EqualValues(t, committed, fields["orders"], text)
+	assert.EqualValues(t, committed, fields["sold"], text)
 	assert.Zero(t, fields["oversold"])
-	assert.Zero(t, fields["duplicates"])
-	assert.Zero(t, fields["failed"])
+	assert.Zero(t, fields["sold_twice"])
+	assert.Zero(t, fields["lost"])
+	assert.Zero(t, fields["no_answer"])
+	assert.Equal(t, fields["left_in_database"], fields["left_in_redis"])
 	assert.Empty(t, fields["violations"])
-	sum := fields["accepted"].(float64) + fields["failed"].(float64)
-	for _, n := range fields["refused"].(map[string]any) {
-		sum += n.(float64)
+	refused := 0.0
+	for _, n := range fields["refused_by"].(map[string]any) {
+		refused += n.(float64)
 	}
-	assert.InDelta(t, fields["asked"], sum, 0, "taps, and their outcomes")
+	assert.InDelta(t, fields["refused"], refused, 0)
+	assert.InDelta(t, fields["requests"], fields["orders"].(float64)+refused+fields["no_answer"].(float64), 0, "requests, and their outcomes")
 }
 
 // It runs before those that run beside each other: where a call to the embedded stores takes longer than
@@ -79,9 +75,29 @@ func TestDemo_TextOutput_SaysWhatHappened(t *testing.T) {
 	t.Parallel()
 	p := run(t, nil, "demo", "--users", "100", "--stock", "10")
 	assert.Zero(t, p.code())
-	for _, word := range []string{"100 buyers", "10 units", "asked", "accepted", "sold_out", "oversold", "clean"} {
+	for _, word := range []string{"100 people want 10 coupons, one each", "bought one", "sold_out", "Sold out after", "oversold 0", "AUDIT CLEAN", "lab run unlock-before-commit"} {
 		assert.Contains(t, p.out.String(), word)
 	}
+	for line := range strings.Lines(p.out.String()) {
+		if !strings.Contains(line, " demo --") && !strings.Contains(line, " lab run ") { // they have the path of the program
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 78, line)
+		}
+	}
+	assert.NotContains(t, p.out.String()+p.err.String(), "\x1b", "no colour on a pipe")
+}
+
+// The server of a newcomer has embedded stores and no secret that he knows.
+func TestRush_BesideAnEmbeddedServe_IsAudited(t *testing.T) {
+	t.Parallel()
+	p := launch(t, freePort, "serve")
+	i := &instance{process: p}
+	i.url, i.admin = p.serving(t)
+	rush := run(t, nil, "rush", "--url", i.url, "--users", "200")
+	assert.Zero(t, rush.code(), rush.err.String())
+	assert.Contains(t, rush.out.String(), "AUDIT CLEAN  200 of 1,000 sold, 800 left\n")
+	none := run(t, nil, "rush", "--url", i.url, "--users", "20", "--first-user", "1000", "--no-audit")
+	assert.Zero(t, none.code(), none.err.String())
+	assert.Contains(t, none.out.String(), "AUDIT NOT RUN: it was left out on request.\n")
 }
 
 func TestCtrlC_DemoAndServer_LeaveNoFile(t *testing.T) {
@@ -165,7 +181,7 @@ func TestServe_NoConfiguration_SellsCoupon1(t *testing.T) {
 func TestDemo_KeepServing_ServesAfterwards(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
-	p := launch(t, nil, "demo", "--users", "100", "--stock", "5", "--keep", "--opens-in", "2s")
+	p := launch(t, nil, "demo", "--users", "100", "--stock", "5", "--keep-serving", "--starts-in", "2s")
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 	within(t, 40*time.Second, func() error {
 		if !strings.Contains(p.out.String(), "admin token: ") {

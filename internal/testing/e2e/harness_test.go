@@ -184,7 +184,7 @@ func (p *process) pause(t testing.TB) {
 
 func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, system.SIGCONT) }
 
-// instance is one running `serve` or `demo --keep`.
+// instance is one running `serve` or `demo --keep-serving`.
 type instance struct {
 	*process
 	url   string // of the API, as http://127.0.0.1:port

@@ -34,8 +34,8 @@ func TestPage_Tour_MakesThePictures(t *testing.T) {
 	}
 	for _, l := range looks {
 		t.Run(l.language, func(t *testing.T) {
-			p := launchBuild(t, plain, nil, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24",
-				"--opens-in", "20s") // a browser is slow to open on a busy machine
+			p := launchBuild(t, plain, nil, nil, "demo", "--keep-serving", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24",
+				"--starts-in", "20s") // a browser is slow to open on a busy machine
 			v := b.open(t, p.page(t), l)
 			v.means("#countdown", "starts")
 			v.says("#left", itoa(stock))
@@ -50,7 +50,7 @@ func TestPage_Tour_MakesThePictures(t *testing.T) {
 			v.tour("engine-" + l.language)
 			v.until(number("#e-left") + " === 0")
 			within(t, busy, func() error {
-				if !regexp.MustCompile(`(?s)audit: clean.*the page and the API`).MatchString(p.out.String()) {
+				if !regexp.MustCompile(`(?s)AUDIT CLEAN.*the page and the API`).MatchString(p.out.String()) {
 					return fmt.Errorf("it says %q", p.out.String())
 				}
 				return nil

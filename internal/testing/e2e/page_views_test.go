@@ -120,7 +120,7 @@ func TestPage_DemoVisitors_ComeUntilStopped(t *testing.T) {
 	b := theBrowser(t)
 	for _, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
-			p := launchBuild(t, plain, nil, nil, "demo", "--keep", "--stock", "5", "--users", "10", "--opens-in", "1s", "--visitors", "20")
+			p := launchBuild(t, plain, nil, nil, "demo", "--keep-serving", "--stock", "5", "--users", "10", "--starts-in", "1s", "--background-rate", "20")
 			v := b.open(t, p.page(t), l)
 			v.view("rush")
 			v.means("#rush-note", "rush_visitors")

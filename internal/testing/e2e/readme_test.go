@@ -18,7 +18,7 @@ var (
 	shown   = regexp.MustCompile("(?s)```sh\n(.*?)```|`((?:go run|go test|make|docker|bin/seckill|seckill|lab run) [^`\n]+)`")
 	remark  = regexp.MustCompile(`\s+#\s.*$`)
 	title   = regexp.MustCompile(`"title":"[^"]*"`)
-	command = regexp.MustCompile(`^(?:go run \./cmd/seckill|bin/seckill|seckill) ?`)
+	command = regexp.MustCompile(`^(?:go run -tags nomsgpack \./cmd/seckill|bin/seckill|seckill) ?`)
 )
 
 // commands returns the commands of a README, each where a reader first meets it.
@@ -90,9 +90,10 @@ type step struct {
 func theSteps() []step {
 	const long = "it takes minutes, and has tests of its own"
 	return []step{
-		{command: "go run ./cmd/seckill demo", do: demo},
-		{command: "go run ./cmd/seckill demo --open", why: "it opens a browser", do: nothing},
-		{command: "go run ./cmd/seckill serve", do: serveEmbedded},
+		{command: "go run -tags nomsgpack ./cmd/seckill demo", do: demo},
+		{command: "make demo", why: "the step before has run it", do: made("go run -tags nomsgpack ./cmd/seckill demo")},
+		{command: "go run -tags nomsgpack ./cmd/seckill demo --open", why: "it opens a browser", do: nothing},
+		{command: "go run -tags nomsgpack ./cmd/seckill serve", do: serveEmbedded},
 		{command: "url=http://127.0.0.1:8080/api/v1", do: inFirst("")},
 		{
 			command: `token=$(curl -s $url/sessions -H 'Content-Type: application/json' -d '{"user_id":"42"}' | sed 's/.*"token":"\([^"]*\)".*/\1/')`,
@@ -103,8 +104,8 @@ func theSteps() []step {
 			do:      buyTwice,
 		},
 		{command: "make loadtest", why: "its scripts have tests of their own", do: made("loadtest/run.sh")},
-		{command: "go run ./internal/testing/bench/cmd/bench", why: long, do: aProgram},
-		{command: "go run ./cmd/seckill lab run unlock-before-commit", do: labRun},
+		{command: "go run -tags nomsgpack ./internal/testing/bench/cmd/bench", why: long, do: aProgram},
+		{command: "go run -tags nomsgpack ./cmd/seckill lab run unlock-before-commit", do: labRun},
 		{command: "make chaos", why: long, do: made("bin/seckill-chaos chaos", "--html bin/chaos.html")},
 		{command: "make up", why: "it needs docker", do: containersOf("mysql", "redis")},
 		{command: "make .env", do: writeEnv},
@@ -122,7 +123,7 @@ func theSteps() []step {
 			do: inServers(`"id":"1"`),
 		},
 		{command: `curl -X POST $url/admin/coupons/1/publication -H "Authorization: Bearer $admin"`, do: inServers(`"state":"on_sale"`)},
-		{command: "bin/seckill rush --users 20000 --pay 10 --cancel 10", do: rushOnServers},
+		{command: "bin/seckill rush --users 20000 --pay-percent 10 --cancel-percent 10", do: rushOnServers},
 		{command: "bin/seckill audit", do: auditOnServers},
 		{command: "bin/seckill help", do: inServers("lab")},
 		{command: "make test", why: long, do: made("gotestsum", "-race")},

@@ -89,7 +89,7 @@ func pitfalls(t *testing.T) map[string]string {
 func TestPitfalls_Sections_HaveTheirFourParts(t *testing.T) {
 	for heading, text := range pitfalls(t) {
 		require.Regexp(t, `(?s)^\n- \*\*错误写法\*\*：.+\n- \*\*为什么错\*\*：.+\n- \*\*正确位置\*\*：.+\n`+
-			"```sh\ngo run ./cmd/seckill lab (run|gallery) ", text, heading)
+			"```sh\ngo run -tags nomsgpack ./cmd/seckill lab (run|gallery) ", text, heading)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestPitfalls_Sections_HaveTheirFourParts(t *testing.T) {
 func TestPitfalls_Experiments_AreAllThereWithTheirNumbers(t *testing.T) {
 	sections := pitfalls(t)
 	for _, e := range lab.All() {
-		command, shown := "go run ./cmd/seckill lab run "+e.Name+" ", ""
+		command, shown := "go run -tags nomsgpack ./cmd/seckill lab run "+e.Name+" ", ""
 		for heading, text := range sections {
 			if strings.Contains(text, command) {
 				shown = heading

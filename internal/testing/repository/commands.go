@@ -25,7 +25,7 @@ func (c Command) String() string { return fmt.Sprintf("%s:%d: %s", c.Document, c
 
 // Program returns the arguments of a command that runs the program seckill, and reports whether it does.
 func (c Command) Program() ([]string, bool) {
-	for _, start := range [][]string{{"go", "run", "./cmd/seckill"}, {"bin/seckill"}, {"seckill"}} {
+	for _, start := range [][]string{{"go", "run", "-tags", "nomsgpack", "./cmd/seckill"}, {"bin/seckill"}, {"seckill"}} {
 		if len(c.Args) >= len(start) && strings.Join(c.Args[:len(start)], " ") == strings.Join(start, " ") {
 			return c.Args[len(start):], true
 		}

@@ -26,13 +26,14 @@ import (
 type Demo struct {
 	Users, Shards, Limit int
 	Stock                int64
-	Keep, JSON           bool
+	KeepServing          bool
+	Style                rush.Style // of the report
 
-	OpensIn time.Duration // before the sale begins
-	Awaits  bool          // OpensIn starts with the first page, or after viewerWait
-	Rate    float64       // taps per second; 0 is as fast as it goes
+	StartsIn time.Duration // before the sale begins
+	Awaits   bool          // StartsIn starts with the first page, or after viewerWait
+	Rate     float64       // requests per second; 0 is as fast as it goes
 
-	Visitors int // taps per second after a kept sale, until they are stopped
+	BackgroundRate int // requests per second after a kept sale, until they are stopped
 
 	Addr   string           // of the page and the API, as host:port; "" is a free port
 	Opened func(url string) // called when the page can be opened; may be nil
@@ -45,8 +46,8 @@ type Demo struct {
 // The sale then has a countdown, five seconds in which the stock falls, and at most twenty seconds of
 // rejections.
 func (d *Demo) Pace(changed func(flag string) bool) {
-	if !changed("opens-in") {
-		d.OpensIn, d.Awaits = 8*time.Second, true
+	if !changed("starts-in") {
+		d.StartsIn, d.Awaits = 8*time.Second, true
 	}
 	if !changed("users") {
 		d.Users = int(min(plenty*d.Stock, int64(d.Users)))
@@ -61,7 +62,7 @@ func (d *Demo) config() (config.Config, error) {
 	cfg.HTTP.Addr, cfg.Admin.Addr = cmp.Or(d.Addr, "127.0.0.1:0"), "127.0.0.1:0"
 	cfg.Stock.Shards = d.Shards
 	cfg.Log.Level = "warn"
-	if d.Keep {
+	if d.KeepServing {
 		cfg.Order.PaymentTimeout = visitorsPayWithin
 	}
 	switch {
@@ -71,12 +72,14 @@ func (d *Demo) config() (config.Config, error) {
 		return cfg, app.Usage(fmt.Errorf("--stock must be from 1 to %d", coupon.MaxStock))
 	case d.Limit < 1 || d.Limit > coupon.MaxLimit:
 		return cfg, app.Usage(fmt.Errorf("--limit must be from 1 to %d", coupon.MaxLimit))
-	case d.OpensIn < 0 || d.OpensIn > time.Hour:
-		return cfg, app.Usage(errors.New("--opens-in must be from 0s to 1h"))
+	case d.StartsIn < 0 || d.StartsIn > time.Hour:
+		return cfg, app.Usage(errors.New("--starts-in must be from 0s to 1h"))
 	case d.Rate < 0:
 		return cfg, app.Usage(errors.New("--rate cannot be negative"))
-	case d.Visitors < 0 || d.Visitors > 10_000:
-		return cfg, app.Usage(errors.New("--visitors must be from 0 to 10000"))
+	case d.BackgroundRate < 0 || d.BackgroundRate > 10_000:
+		return cfg, app.Usage(errors.New("--background-rate must be from 0 to 10000"))
+	case !config.IsHostPort(cfg.HTTP.Addr):
+		return cfg, app.Usage(fmt.Errorf("--addr %q must be host:port, such as 127.0.0.1:8080", d.Addr))
 	case d.Shards < 1 || d.Shards > 1024:
 		return cfg, app.Usage(errors.New("--shards must be from 1 to 1024"))
 	}
@@ -115,10 +118,10 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := report.Print(d.Out, d.JSON); err != nil {
+	if err := report.Print(d.Out, d.Style); err != nil {
 		return err
 	}
-	if d.Keep && ctx.Err() == nil {
+	if d.KeepServing && ctx.Err() == nil {
 		if err := d.keep(ctx, s, rushes); err != nil {
 			return err
 		}
@@ -131,7 +134,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 
 // open puts the coupon on sale, and waits until the sale begins.
 func (d *Demo) open(ctx context.Context, s *app.Server) error {
-	begins := time.Now().Add(d.OpensIn)
+	begins := time.Now().Add(d.StartsIn)
 	if d.Awaits {
 		begins = begins.Add(viewerWait)
 	}
@@ -142,12 +145,12 @@ func (d *Demo) open(ctx context.Context, s *app.Server) error {
 	if err != nil {
 		return err
 	}
-	d.say("%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
-		s.URL, d.Users, d.Stock, d.Shards, d.Limit)
+	crowd := rush.Options{Users: d.Users, DoubleTapEvery: doubleTapEvery}
+	d.say("%s\n\n%s\n\n", crowd.Heading(int(d.Stock), d.Limit), s.URL)
 	if d.Opened != nil {
 		d.Opened(s.URL)
 	}
-	if d.OpensIn == 0 {
+	if d.StartsIn == 0 {
 		return nil
 	}
 	if d.Awaits {
@@ -155,7 +158,7 @@ func (d *Demo) open(ctx context.Context, s *app.Server) error {
 			return err
 		}
 	} else {
-		d.say("open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+		d.say("Open the page: the sale begins in %s.\n\n", time.Until(begins).Round(time.Second))
 	}
 	select {
 	case <-time.After(time.Until(begins)):
@@ -170,7 +173,7 @@ const window = 24 * time.Hour
 
 // say prints for people. With --json, the demo prints only the report.
 func (d *Demo) say(format string, values ...any) {
-	if !d.JSON {
+	if !d.Style.JSON {
 		_, _ = fmt.Fprintf(d.Out, format, values...)
 	}
 }
@@ -178,15 +181,18 @@ func (d *Demo) say(format string, values ...any) {
 // keep serves the page until ctx ends. It adds visitors if the flags ask for them.
 func (d *Demo) keep(ctx context.Context, s *app.Server, rushes *Runner) error {
 	s.PrintBanner(d.Out)
-	if d.Visitors > 0 {
-		if err := rushes.visit(1, d.Visitors); err != nil {
+	if d.BackgroundRate > 0 {
+		if err := rushes.visit(1, d.BackgroundRate); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(d.Out, "buyers go on coming, %d taps a second, until Stop in the view Rush\n", d.Visitors)
+		_, _ = fmt.Fprintf(d.Out, "Buyers go on coming, %d requests a second, until you stop them on the page.\n", d.BackgroundRate)
 	}
-	_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends it")
+	_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends the program.")
 	return s.Wait(ctx)
 }
+
+// doubleTapEvery is the part of the buyers who try twice.
+const doubleTapEvery = 3
 
 // sell sends the buyers, and later buyers if units come back.
 func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
@@ -195,8 +201,8 @@ func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
 		return rush.Report{}, err
 	}
 	o := rush.Options{
-		URL: s.URL, AdminURL: s.AdminURL(), Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
-		Token: s.UserToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err,
+		URL: s.URL, AdminURL: s.AdminURL(), Users: d.Users, Rate: d.Rate, DoubleTapEvery: doubleTapEvery, Keys: true,
+		Token: s.UserToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err, Version: app.Version(),
 	}
 	report, err := rush.Run(ctx, o)
 	if err != nil {

@@ -124,11 +124,11 @@ func TestPace_CountdownNotSet_AwaitsAViewer(t *testing.T) {
 	d := Demo{Users: 10_000, Stock: 500}
 	d.Pace(set())
 	require.True(t, d.Awaits)
-	require.Equal(t, 8*time.Second, d.OpensIn)
-	exact := Demo{Users: 10_000, Stock: 500, OpensIn: time.Second}
+	require.Equal(t, 8*time.Second, d.StartsIn)
+	exact := Demo{Users: 10_000, Stock: 500, StartsIn: time.Second}
 	exact.Pace(set("opens-in"))
 	require.False(t, exact.Awaits, "the flag says when the sale begins")
-	require.Equal(t, time.Second, exact.OpensIn)
+	require.Equal(t, time.Second, exact.StartsIn)
 }
 
 func TestAwaitViewer_FirstPageOrLimit_EndsTheWait(t *testing.T) {
@@ -169,10 +169,10 @@ func TestCountDown_ViewerComes_MovesTheBegin(t *testing.T) {
 	defer func() { _ = answer.Body.Close() }()
 	require.True(t, s.Watched())
 
-	d := Demo{OpensIn: 8 * time.Second, Out: io.Discard}
+	d := Demo{StartsIn: 8 * time.Second, Out: io.Discard}
 	begins, err := d.countDown(t.Context(), s)
 	require.NoError(t, err)
-	require.WithinDuration(t, time.Now().Add(d.OpensIn), begins, 7*time.Second)
+	require.WithinDuration(t, time.Now().Add(d.StartsIn), begins, 7*time.Second)
 	read, err := http.Get(s.URL + "/api/v1/coupons/1")
 	require.NoError(t, err)
 	defer func() { _ = read.Body.Close() }()

@@ -64,8 +64,8 @@ func (r *Runner) start(o api.RushRequest, visitors bool) error {
 	options := rush.Options{
 		TLS: secure,
 		URL: r.server.URL, AdminURL: r.server.AdminURL(), Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
-		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
-		Token: r.server.UserToken, AdminToken: admin, Home: coupon.Home,
+		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: doubleTapEvery, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
+		Token: r.server.UserToken, AdminToken: admin, Home: coupon.Home, Version: app.Version(),
 	}
 	if r.stop != nil {
 		r.stop()

@@ -34,9 +34,9 @@ func (d *Demo) awaitViewer(ctx context.Context, watched func() bool) {
 // begin.
 func (d *Demo) countDown(ctx context.Context, s *app.Server) (begins time.Time, err error) {
 	d.say("open the page: the sale begins %s after it, or in %s at the latest\n\n",
-		d.OpensIn.Round(time.Second), (viewerWait + d.OpensIn).Round(time.Second))
+		d.StartsIn.Round(time.Second), (viewerWait + d.StartsIn).Round(time.Second))
 	d.awaitViewer(ctx, s.Watched)
-	begins = time.Now().Add(d.OpensIn)
+	begins = time.Now().Add(d.StartsIn)
 	if err := s.MoveWindow(ctx, begins.Add(-time.Millisecond), begins.Add(window)); err != nil {
 		return begins, fmt.Errorf("move the begin of the sale: %w", err)
 	}

@@ -21,6 +21,7 @@ type auditReport struct {
 	Settled    bool        `json:"settled"`
 	Total      int         `json:"total"`
 	Stock      int         `json:"stock"`
+	Redis      int         `json:"redis"`
 	Orders     int         `json:"orders"` // ever committed: live and ended, not void
 	Holds      int         `json:"holds"`
 	Returns    int         `json:"returns"`
@@ -108,7 +109,7 @@ func (r *run) noteAudit(asked time.Time, err error) {
 // checkAudit compares the audit with the answers to the buyers.
 func (r *run) checkAudit(in auditReport, committed, distinct int) {
 	if !in.atRest() {
-		r.violation("the sale was not at rest after %v: %d holds and %d returns are open",
+		r.violation("not at rest: the sale was not at rest after %v: %d holds and %d returns are open",
 			r.timeouts.atRest, in.Holds, in.Returns)
 	}
 	if committed < distinct {

@@ -51,7 +51,7 @@ func (r *run) buy(ctx, work context.Context, t tap) {
 			return
 		case broken:
 			if v.name == "malformed" {
-				r.violation("user %d was answered 201 without an order", r.userOf(t))
+				r.violation("contract: user %d was answered 201 without an order", r.userOf(t))
 			}
 			r.countFailure(v.name)
 			return
@@ -135,7 +135,7 @@ func (r *run) call(ctx context.Context, q request) (answer, error) {
 func (r *run) acknowledge(ctx, work context.Context, t tap, o order) {
 	user := r.userOf(t)
 	if o.UserID != strconv.FormatInt(user, 10) || o.CouponID != r.Coupon {
-		r.violation("user %d requested coupon %s and got order %s, which is user %s's of coupon %s",
+		r.violation("contract: user %d requested coupon %s and got order %s, which is user %s's of coupon %s",
 			user, r.Coupon, o.ID, o.UserID, o.CouponID)
 	}
 	a := &ack{id: o.ID, user: user, tap: t.nth, expires: o.ExpiresAt}
@@ -169,7 +169,7 @@ func (r *run) followUp(ctx, work context.Context, t tap, a *ack, want, verb stri
 			return
 		}
 		if err == nil && got.status == http.StatusOK {
-			r.violation("user %d requested order %s to be %s and was answered order %q, %q",
+			r.violation("contract: user %d requested order %s to be %s and was answered order %q, %q",
 				a.user, a.id, want, got.order.ID, got.order.Status)
 			return
 		}

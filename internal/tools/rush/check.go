@@ -1,6 +1,10 @@
 package rush
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // findings is what the generator's own record says about the server.
 type findings struct {
@@ -14,36 +18,50 @@ type findings struct {
 func (r *run) checkRecord(now time.Time) findings {
 	var f findings
 	first := make(map[string]*ack, len(r.acks))
-	live := make(map[int64]int, len(r.acks))
-	onSale := 0
+	var onSale []string // the ids of live orders
+	liveOf := map[int64][]string{}
 	for _, a := range r.acks {
 		if other, ok := first[a.id]; ok {
 			f.duplicates++
 			if other.user != a.user {
-				r.violation("order %s was given to user %d and to user %d", a.id, other.user, a.user)
+				r.violation("sold twice: order %s was given to user %d and to user %d", a.id, other.user, a.user)
 			} else {
-				r.violation("order %s answers two different requests of user %d", a.id, a.user)
+				r.violation("sold twice: order %s answers two different requests of user %d", a.id, a.user)
 			}
 			continue
 		}
 		first[a.id] = a
 		if a.live(now) {
-			live[a.user]++
-			onSale++
+			liveOf[a.user] = append(liveOf[a.user], a.id)
+			onSale = append(onSale, a.id)
 		}
 	}
 	f.distinct = len(first)
-	for user, n := range live {
-		if over := n - r.sale.Limit; r.sale.Limit > 0 && over > 0 {
+	for user, ids := range liveOf {
+		if over := len(ids) - r.sale.Limit; r.sale.Limit > 0 && over > 0 {
 			f.duplicates += over
-			r.violation("user %d was given %d live orders, and the limit is %d", user, n, r.sale.Limit)
+			r.violation("sold twice: user %d was given %d live orders, and the limit is %d: %s",
+				user, len(ids), r.sale.Limit, listed(ids))
 		}
 	}
-	if over := onSale - r.stock; over > 0 {
+	if over := len(onSale) - r.stock; over > 0 {
 		f.oversold = over
-		r.violation("oversold: %d live orders were acknowledged for %d units", onSale, r.stock)
+		r.violation("oversold: %d live orders were acknowledged for %d units: after the last unit came %s",
+			len(onSale), r.stock, listed(onSale[max(0, r.stock):]))
 	}
 	return f
+}
+
+// mostListed bounds the order ids that one violation names.
+const mostListed = 5
+
+// listed names orders, the first mostListed of them.
+func listed(ids []string) string {
+	rest := ""
+	if more := len(ids) - mostListed; more > 0 {
+		ids, rest = ids[:mostListed], fmt.Sprintf(" and %d more", more)
+	}
+	return "order " + strings.Join(ids, ", ") + rest
 }
 
 // unconfirmed counts the payments and cancellations without a clear answer. That

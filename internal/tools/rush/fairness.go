@@ -1,10 +1,7 @@
 package rush
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -26,9 +23,9 @@ type Fairness struct {
 
 // The paths of a tap.
 const (
-	atOnce = "at once" // its first request got a final answer
-	again  = "again"   // it was sent again, as after "overloaded"
-	waited = "waited"  // it was queued, or had a ticket
+	atOnce = "at once"    // its first request got a final answer
+	again  = "sent again" // as after "overloaded"
+	waited = "queued"     // or it had a ticket
 )
 
 // arrival is a tap as Fairness needs it.
@@ -118,23 +115,6 @@ func (i *inversions) part() float64 {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// String returns the figures as a line for people.
-func (f Fairness) String() string {
-	if f.Overtaken == 0 {
-		return "none told sold_out came before one that got a unit"
-	}
-	return fmt.Sprintf("overtaken by %.1f ms p50, %.1f at most   %.4f of pairs inverted (0 in order, 0.5 a lottery)",
-		f.ByP50Millis, f.ByMaxMillis, f.Inversions)
-}
-
-// parts returns the figures of shards and paths for people, or "" if there are none.
-func (f Fairness) parts() string {
-	var all []string
-	for _, path := range slices.Sorted(maps.Keys(f.ByPath)) {
-		all = append(all, fmt.Sprintf("%s %.4f", path, f.ByPath[path]))
-	}
-	if len(f.ByShard) > 0 {
-		all = append(all, fmt.Sprintf("by home shard %.4f to %.4f", slices.Min(f.ByShard), slices.Max(f.ByShard)))
-	}
-	return strings.Join(all, "   ")
-}
+// InOrder returns the part of the pairs in which the request that came first got the unit. It is 1 for first come,
+// first served, and 0.5 for a raffle.
+func (f Fairness) InOrder() float64 { return 1 - f.Inversions }

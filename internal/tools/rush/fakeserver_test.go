@@ -172,7 +172,7 @@ func (s *fakeServer) serveAudit(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := auditReport{Clean: true, Settled: true, Total: s.total, Stock: s.stock, Orders: len(s.orders)}
+	in := auditReport{Clean: true, Settled: true, Total: s.total, Stock: s.stock, Redis: s.stock, Orders: len(s.orders)}
 	s.reports++
 	if s.report != nil {
 		s.report(&in, s.reports)

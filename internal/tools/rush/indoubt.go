@@ -41,7 +41,7 @@ func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after 
 		case inDoubt, retryable, unknown, broken: // not a final answer
 		}
 		if time.Now().After(last) {
-			r.violation("user %d was answered 202 at %s, and after %v it was neither an order nor a refusal",
+			r.violation("contract: user %d was answered 202 at %s, and after %v it was neither an order nor a refusal",
 				r.userOf(t), place, r.InDoubt)
 			r.countFailure("in_doubt")
 			return

@@ -27,8 +27,8 @@ type Options struct {
 	Rate float64
 
 	DoubleTapEvery int // every n-th buyer taps twice at once, as two requests; 0 = none
-	PayPercent     int // of 100 accepted orders, how many are paid by their owner
-	CancelPercent  int // of 100 accepted orders, how many are cancelled by their owner
+	PayPercent     int // percentage of the orders that their owners pay
+	CancelPercent  int // percentage of the orders that their owners cancel
 
 	// Keys sends an Idempotency-Key with each tap and retries with the same key, at
 	// most Tries times in all, if its answer was lost or allows a retry. Without Keys nothing is ever
@@ -55,10 +55,17 @@ type Options struct {
 	// from several goroutines. See Sessions and Signed.
 	Token func(ctx context.Context, userID int64) (string, error)
 
-	AdminToken string // for the audit before and after; "" = no audit
+	// AdminToken is for the audit before and after the run. If it is "" and the server lets everyone log in as an
+	// administrator, as with embedded stores, the run logs in as one. Otherwise there is no audit, and NoAuditReason
+	// says why.
+	AdminToken    string
+	NoAuditReason string // in words; for the report
+	NoAudit       bool   // leave the audit out
+
 	// Home returns a user's home shard. With it and an AdminToken the report has Fairness.ByShard; may be nil.
 	Home           func(userID int64, shards int) int
 	ProgressOutput io.Writer // where the progress is drawn; nil = nowhere
+	Version        string    // of the program, for the report
 
 	// Ready is called once, when all is prepared; the clock starts when it returns, so
 	// several runs can begin at the same moment. Its error ends the run. Done is called
@@ -66,6 +73,9 @@ type Options struct {
 	// Both may be nil.
 	Ready func(ctx context.Context) error
 	Done  func()
+
+	// Opening is called once before Ready, with the units that can be bought and the limit per user. It may be nil.
+	Opening func(units, limit int)
 
 	// OnProgress is called now and then, never twice at once, with how far the run has
 	// come. It may be nil.
@@ -132,13 +142,13 @@ func (o Options) check() error {
 	case o.Token == nil:
 		return wrong("buyers need a way to get a token")
 	case strings.Trim(o.Coupon, "0123456789") != "":
-		return wrong("%q is no coupon id", o.Coupon)
+		return wrong("not a coupon id: %q", o.Coupon)
 	case o.Users < 1:
 		return wrong("users must be 1 or more")
 	case o.FirstUser < 1, o.Concurrency < 1, o.Tries < 1, o.Timeout < 0, o.Taps < 0, o.DoubleTapEvery < 0, o.Rate < 0:
 		return wrong("first user, concurrency, tries, timeout, taps, double taps and rate cannot be negative")
 	case o.PayPercent < 0, o.CancelPercent < 0, o.PayPercent+o.CancelPercent > 100:
-		return wrong("pay and cancel must be between 0 and 100 together")
+		return wrong("the percentages of payments and cancellations must be from 0 to 100 together")
 	}
 	return nil
 }

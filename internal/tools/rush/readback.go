@@ -61,7 +61,7 @@ func (r *run) readOne(ctx context.Context, a *ack) bool {
 		}
 		v := classifyPoll(got, err)
 		if v.kind == refused || v.kind == broken || try == readBackTries {
-			r.violation("lost: order %s of user %d was acknowledged and cannot be read: %s", a.id, a.user, v.name)
+			r.lose("lost: order %s of user %d was acknowledged and cannot be read: %s", a.id, a.user, v.name)
 			return true
 		}
 		if !backoff(ctx, try, min(got.after, maxBackoff)) {
@@ -73,12 +73,12 @@ func (r *run) readOne(ctx context.Context, a *ack) bool {
 // compare checks that an order is as its owner was told.
 func (r *run) compare(a *ack, o order) {
 	if o.ID != a.id || o.UserID != strconv.FormatInt(a.user, 10) || o.CouponID != r.Coupon {
-		r.violation("lost: user %d reads order %s and gets order %s of user %s, coupon %s",
+		r.lose("lost: user %d reads order %s and gets order %s of user %s, coupon %s",
 			a.user, a.id, o.ID, o.UserID, o.CouponID)
 		return
 	}
 	if !a.allows(o.Status, time.Now()) {
-		r.violation("order %s of user %d should be %s and is %q", a.id, a.user, cmp.Or(a.wantStatus, "pending"), o.Status)
+		r.violation("wrong state: order %s of user %d should be %s and is %q", a.id, a.user, cmp.Or(a.wantStatus, "pending"), o.Status)
 	}
 }
 

@@ -2,101 +2,90 @@ package rush
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"time"
 )
 
-// Report is what became of a run. Accepted, refused and failed are outcomes of
-// taps, each tap in one of them; committed counts the orders in the database. They are different things and
-// never added up.
+// Report is what became of a run. Accepted, refused and failed are outcomes of requests, each request in one of them;
+// committed counts the orders in the database. They are different things and never added up.
+//
+// A request here is a buyer's wish for one unit, however often it was sent over HTTP.
 type Report struct {
-	Asked    int            `json:"asked"`    // taps; however often one was sent, it is one
-	Accepted int            `json:"accepted"` // taps that ended in an order
-	Refused  map[string]int `json:"refused"`  // taps that ended in a refusal, by its code
-	Failed   int            `json:"failed"`   // taps whose outcome is unknown
+	Parameters
 
-	// Committed is the number of orders that the audit found more than before
-	// the run. Without an audit it is the number of different orders that were
-	// acknowledged, which is the least it can be.
-	Committed  int      `json:"committed"`
-	Oversold   int      `json:"oversold"`   // units sold above the stock, by the audit or the record
-	Duplicates int      `json:"duplicates"` // orders above a user's limit, and orders given out twice
-	Audit      string   `json:"audit"`      // AuditClean, AuditViolated or AuditNotRun
-	Violations []string `json:"violations"` // every broken promise that was found
+	Asked    int            // requests
+	Accepted int            // requests that ended in an order
+	Refused  map[string]int // requests that ended in a refusal, by its code
+	Failed   int            // requests that got no answer, so their outcome is unknown
+	Failures map[string]int // Failed, by reason
 
-	// SellingSeconds is the time in which the buyers of this run got units: from the first tap that got
-	// one to the last acknowledged order. Waiting for refusals is not in it.
-	SellingSeconds    float64 `json:"selling_seconds"`
-	OrdersPerSecond   float64 `json:"orders_per_second"`   // accepted, in SellingSeconds
-	Seconds           float64 `json:"seconds"`             // from the first tap to the last outcome, waiting included
-	RequestsPerSecond float64 `json:"requests_per_second"` // answered requests of buyers: taps, repeats, polls, payments, cancellations
-	P50Millis         float64 `json:"p50_ms"`              // latency of accepted orders, repeats and polling included,
-	P99Millis         float64 `json:"p99_ms"`              // from the tap, or in an open loop from its place in the schedule
+	// Committed is the number of orders that the audit found more than before the run. Without an audit it is the
+	// number of different orders that were acknowledged, which is the least it can be.
+	Committed  int
+	ByOthers   int      // of Committed: orders that were not acknowledged to a buyer of the run
+	Oversold   int      // units sold above the stock, by the audit or the record
+	Duplicates int      // orders above a user's limit, and orders given out twice
+	Lost       int      // acknowledged orders that cannot be read again, or that the audit does not count
+	ReadBack   int      // acknowledged orders that their owners read again
+	Stores     *Stores  // what the audit found; nil without an audit
+	Audit      string   // AuditClean, AuditViolated or AuditNotRun
+	Violations []string // every broken promise that was found; each begins with the rule
 
-	Paid      int `json:"paid,omitempty"`      // orders whose payment was confirmed
-	Cancelled int `json:"cancelled,omitempty"` // orders whose cancellation was confirmed
+	// AuditReason says why the audit was not run.
+	AuditReason string
 
-	GaveUp string `json:"gave_up,omitempty"` // why the run ended early, "" if the server answered to the end
+	// SoldOut means that buyers got the answer sold_out, or that the audit found no unit left. SellingSeconds is the
+	// time in which the buyers of this run got units: from the first request that got one, which is the opening, to
+	// the last acknowledged order. Waiting for refusals is not in it.
+	SoldOut           bool
+	SellingSeconds    float64
+	OrdersPerSecond   float64 // accepted, in SellingSeconds
+	Seconds           float64 // from the first request to the last outcome, waiting included
+	RequestsPerSecond float64 // answered HTTP requests of buyers: purchase requests, repeats, polls, payments, cancellations
+	P50Millis         float64 // latency of accepted orders, repeats and polling included,
+	P99Millis         float64 // from the request, or in an open loop from its place in the schedule
 
-	// The rest is for people and is not in the JSON.
-	Failures map[string]int `json:"-"` // Failed, by reason
-	Queued   int            `json:"-"` // taps first answered 202
-	QueuedIn float64        `json:"-"` // seconds from the first tap to the last such answer
+	RefusedP50Millis float64 // latency of refusals, measured as that of accepted orders
+	RefusedP99Millis float64
 
-	Fairness Fairness `json:"-"` // of this run alone
+	Told            int     // accepted orders whose request was told to wait, by Retry-After
+	UntoldP50Millis float64 // latency of accepted orders without that waiting
+	UntoldP99Millis float64
 
-	Told            int     `json:"-"` // accepted orders whose tap was told to wait, by Retry-After
-	UntoldP50Millis float64 `json:"-"` // latency of accepted orders without that waiting
-	UntoldP99Millis float64 `json:"-"`
+	Paid      int // orders whose payment was confirmed
+	Cancelled int // orders whose cancellation was confirmed
+	SoldAgain int // units that came back during the run and were sold once more
 
-	RefusedP50Millis float64 `json:"-"` // latency of refusals, measured as that of accepted orders
-	RefusedP99Millis float64 `json:"-"`
+	Queued   int      // requests first answered 202
+	QueuedIn float64  // seconds from the first request to the last such answer
+	Repeats  int      // HTTP requests that repeated a request
+	Fairness Fairness // of this run alone
 
-	Repeats  int      `json:"-"` // requests that repeated a tap
-	ReadBack int      `json:"-"` // acknowledged orders that their owners read again
-	Stopped  bool     `json:"-"` // ctx ended before all buyers were sent
-	Notes    []string `json:"-"` // worth knowing, and no violation
+	GaveUp  string   // why the run ended early, "" if the server answered to the end
+	Stopped bool     // ctx ended before all buyers were sent
+	Notes   []string // worth knowing, and no violation
+}
+
+// Parameters are the settings of a run, with its date and the program's version.
+type Parameters struct {
+	Version string
+	Date    time.Time // of the start
+	Options Options   // as they were used
+	Units   int       // that may be sold in all
+	Limit   int       // of one user
+}
+
+// Stores are the figures of the sale in both stores after a run.
+type Stores struct {
+	Sold           int // units of live orders
+	LeftInDatabase int
+	LeftInRedis    int
 }
 
 // Clean reports whether nothing was found wrong, by a finished audit too.
 func (r Report) Clean() bool { return r.Audit == AuditClean && len(r.Violations) == 0 }
-
-// MarshalJSON returns the object that scripts read. Refused, violations and inversions are
-// never null; paid and cancelled are there only if there were any.
-func (r Report) MarshalJSON() ([]byte, error) {
-	type plain Report // without this method
-	out := struct {
-		plain
-
-		Overtaken  int     `json:"overtaken"`
-		Inversions float64 `json:"inversions"`
-
-		InversionsByShard []float64          `json:"inversions_by_shard"`
-		InversionsByPath  map[string]float64 `json:"inversions_by_path"`
-	}{plain(r), r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), []float64{}, map[string]float64{}}
-	out.Seconds, out.SellingSeconds = round(r.Seconds, 1000), round(r.SellingSeconds, 1000)
-	out.OrdersPerSecond, out.RequestsPerSecond = round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10)
-	out.P50Millis, out.P99Millis = round(r.P50Millis, 1000), round(r.P99Millis, 1000)
-	for _, part := range r.Fairness.ByShard {
-		out.InversionsByShard = append(out.InversionsByShard, round(part, 10000))
-	}
-	for path, part := range r.Fairness.ByPath {
-		out.InversionsByPath[path] = round(part, 10000)
-	}
-	if out.Refused == nil {
-		out.Refused = map[string]int{}
-	}
-	if out.Violations == nil {
-		out.Violations = []string{}
-	}
-	out.Audit = cmp.Or(out.Audit, AuditNotRun)
-	return json.Marshal(out)
-}
-
-func round(x, parts float64) float64 { return math.Round(x*parts) / parts }
 
 // With returns the report with what became of a later run of the same sale, and a note that tells of it.
 // The times and rates stay those of the first.
@@ -110,7 +99,15 @@ func (r Report) With(later Report, note string) Report {
 	if r.Audit == AuditClean { // a later audit is of the whole sale
 		r.Audit = later.Audit
 	}
+	r.AuditReason = cmp.Or(r.AuditReason, later.AuditReason)
 	r.Violations = slices.Concat(r.Violations, later.Violations)
+	r.ByOthers += later.ByOthers
+	r.Lost += later.Lost
+	r.SoldAgain += later.SoldAgain
+	r.SoldOut = r.SoldOut || later.SoldOut
+	if later.Stores != nil {
+		r.Stores = later.Stores
+	}
 	r.Paid += later.Paid
 	r.Cancelled += later.Cancelled
 	r.Queued += later.Queued
@@ -136,9 +133,19 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
+// parameters returns the settings of the run.
+func (r *run) parameters() Parameters {
+	date := r.start
+	if date.IsZero() {
+		date = time.Now()
+	}
+	return Parameters{Version: r.Version, Date: date, Options: r.Options, Units: r.stock, Limit: r.sale.Limit}
+}
+
 // report returns the run's own half of the report, before the audit.
 func (r *run) report(f findings, seconds float64) Report {
 	rep := Report{
+		Parameters: r.parameters(),
 		Asked:      r.asked,
 		Accepted:   r.accepted,
 		Refused:    r.refused,
@@ -165,6 +172,7 @@ func (r *run) report(f findings, seconds float64) Report {
 	if r.queued > 0 {
 		rep.QueuedIn = r.queuedAt.Sub(r.start).Seconds()
 	}
+	rep.SoldOut = r.accepted > 0 && r.refused[codeSoldOut] > 0
 	rep.SellingSeconds = r.selling()
 	if rep.SellingSeconds > 0 {
 		rep.OrdersPerSecond = float64(r.accepted) / rep.SellingSeconds

@@ -2,80 +2,240 @@ package rush
 
 import (
 	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestReport_JSON_HasTheFieldsOfScripts(t *testing.T) {
-	for name, tc := range map[string]struct {
-		report Report
-		want   string
-	}{
-		"an empty run has no null": {
-			Report{},
-			`{"asked":0,"accepted":0,"refused":{},"failed":0,"committed":0,"oversold":0,"duplicates":0,` +
-				`"audit":"not_run","violations":[],"selling_seconds":0,"orders_per_second":0,"seconds":0,"requests_per_second":0,` +
-				`"p50_ms":0,"p99_ms":0,"overtaken":0,"inversions":0,"inversions_by_shard":[],"inversions_by_path":{}}`,
+// soldOut is the report of a sale in which everything happened.
+func soldOut() Report {
+	return Report{
+		Parameters: Parameters{
+			Version: "1.2.3", Date: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), Units: 500, Limit: 1,
+			Options: Options{URL: "http://127.0.0.1:8080", Coupon: "7", Users: 10_000, Concurrency: 128, DoubleTapEvery: 3, PayPercent: 10, CancelPercent: 5, Keys: true},
 		},
-		"a full one has everything, and the rest only if there was any": {
-			Report{
-				Asked: 1000, Accepted: 500, Refused: map[string]int{"sold_out": 498, "limit_reached": 1}, Failed: 1,
-				Committed: 500, Oversold: 2, Duplicates: 3, Audit: AuditViolated, Violations: []string{"lost"},
-				Seconds: 2.5, SellingSeconds: 1.23456, GaveUp: "no answer", OrdersPerSecond: 405.0049, RequestsPerSecond: 810.06, P50Millis: 3.14159, P99Millis: 20.5,
-				Paid: 5, Cancelled: 6, Failures: map[string]int{"timeout": 1}, Queued: 9, Stopped: true,
-				Fairness: Fairness{Overtaken: 7, Inversions: 0.01234, ByShard: []float64{0.01, 0.02001}, ByPath: map[string]float64{waited: 0.01234}},
-			},
-			`{"asked":1000,"accepted":500,"refused":{"limit_reached":1,"sold_out":498},"failed":1,"committed":500,` +
-				`"oversold":2,"duplicates":3,"audit":"violated","violations":["lost"],"selling_seconds":1.235,` +
-				`"orders_per_second":405,"seconds":2.5,"requests_per_second":810.1,"p50_ms":3.142,"p99_ms":20.5,"paid":5,` +
-				`"cancelled":6,"gave_up":"no answer","overtaken":7,"inversions":0.0123,"inversions_by_shard":[0.01,0.02],"inversions_by_path":{"waited":0.0123}}`,
+		Asked: 13_333, Accepted: 555, Refused: map[string]int{codeSoldOut: 12_680, codeLimitReached: 94, "cooldown": 2},
+		Failed: 2, Failures: map[string]int{"timeout": 2}, Committed: 556, ByOthers: 1, ReadBack: 555,
+		Audit: AuditClean, Stores: &Stores{Sold: 500}, SoldOut: true, SellingSeconds: 0.923456, OrdersPerSecond: 601.04,
+		Seconds: 2.5, RequestsPerSecond: 5400.06, P50Millis: 34.4, P99Millis: 67, RefusedP50Millis: 2.25, RefusedP99Millis: 1030,
+		Told: 59, UntoldP50Millis: 33, UntoldP99Millis: 60, Paid: 60, Cancelled: 56, SoldAgain: 56,
+		Queued: 9, QueuedIn: 1.5, Repeats: 61, Notes: []string{"a fact that is worth knowing"},
+		Fairness: Fairness{
+			Overtaken: 113, Inversions: 0.0004, ByP50Millis: 39, ByMaxMillis: 40,
+			ByShard: []float64{0.01, 0.02001}, ByPath: map[string]float64{waited: 0.01234, atOnce: 0.0003, again: 0.44},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := json.Marshal(tc.report)
-			require.NoError(t, err)
-			require.Equal(t, tc.want, string(got))
-		})
 	}
 }
 
-func TestReport_Text_HasItsLayout(t *testing.T) {
+func text(t *testing.T, r Report, s Style) string {
+	t.Helper()
 	var b strings.Builder
-	require.NoError(t, Report{
-		Asked: 1000, Accepted: 500, Refused: map[string]int{"sold_out": 496, "limit_reached": 2}, Failed: 2,
-		Failures: map[string]int{"timeout": 2}, Committed: 501, Audit: AuditViolated, Violations: []string{"lost: order 7"},
-		Seconds: 2.5, SellingSeconds: 1.25, OrdersPerSecond: 400, RequestsPerSecond: 800, P50Millis: 3.25, P99Millis: 20.5,
-		ReadBack: 100, Repeats: 3, Told: 2, UntoldP50Millis: 3.1, UntoldP99Millis: 9.5, Paid: 40, Cancelled: 1, Notes: []string{"it rained"},
-		Fairness: Fairness{
-			Overtaken: 12, Inversions: 0.0004, ByP50Millis: 1.25, ByMaxMillis: 7,
-			ByShard: []float64{0.0005, 0.0003}, ByPath: map[string]float64{again: 0.002, atOnce: 0.0003},
-		},
-	}.WriteText(&b))
-	require.Equal(t, `     asked    accepted     refused                    failed           committed
-      1000         500         496 sold_out                2 timeout         501
-                                 2 limit_reached
-
-     400.0 orders/s     in the 1.25 s from the first tap that got a unit to the last order
-     800.0 requests/s   in the 2.50 s of the whole run, waiting included
-       3.2 ms p50             20.5 ms p99       of accepted orders
-       3.1 ms p50              9.5 ms p99       without the waiting that the server told 2 of them (Retry-After)
-         0 oversold              0 duplicates   a sample of 100 of 500 acknowledged orders read back
-        40 paid                  1 cancelled    500 sold: committed and not cancelled
-        12 overtaken by 1.2 ms p50, 7.0 at most   0.0004 of pairs inverted (0 in order, 0.5 a lottery)
-           of the refused: again 0.0020   at once 0.0003   by home shard 0.0003 to 0.0005
-         0 queued (202)          3 retries
-
-note: it rained
-audit: VIOLATED
-  - lost: order 7
-`, b.String())
+	require.NoError(t, r.WriteText(&b, s))
+	return b.String()
 }
 
-func TestReport_NoRejections_PrintsZero(t *testing.T) {
-	var b strings.Builder
-	require.NoError(t, Report{Asked: 1, Accepted: 1, Committed: 1, Audit: AuditClean}.WriteText(&b))
-	require.Contains(t, b.String(), "asked    accepted     refused       failed    committed\n"+
-		"         1           1           0            0            1\n")
+func TestReport_Text_TellsTheSale(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `  coupons  ██████████████████████████████████  500 of 500 sold
+  people   ██████████████████████████████████  13,333 requests in 2.50 s
+
+         555  bought one                orders
+      12,680  came too late             sold_out
+          94  tried a second time       limit_reached
+           2  were rejected             cooldown
+           2  got no answer             timeout
+
+  answered after        p50       p99   50 and 99 of 100 were faster than this
+  orders              34 ms     67 ms
+  refused            2.2 ms  1,030 ms
+
+  Sold out after 0.92 s, 601 orders a second while there was stock.
+  First come, first served: 99.9 % in order. A raffle would be 50 %.
+  60 orders were paid.
+  56 orders were cancelled, and 56 units that came back were sold again.
+  In the database are 555 orders by this crowd, 1 by other buyers, or by
+  requests that got no answer.
+
+Note: a fact that is worth knowing.
+AUDIT CLEAN  500 of 500 sold, 0 left
+  oversold 0   sold twice 0   lost 0 of 555 read back   Redis 0 = database 0
+
+  watch it   seckill demo --open
+`, text(t, soldOut(), Style{Next: [][2]string{{"watch it", "seckill demo --open"}}}))
+}
+
+func TestReport_VisitorOfThePageBought_NamesHim(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.Failed, r.Failures = 0, nil
+	require.Contains(t, text(t, r, Style{}), "555 orders by this crowd, 1 by another buyer, such as\n  you on the page.")
+}
+
+func TestReport_Details_PrintsTheOtherFigures(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.ReadBack = 100
+	got := text(t, r, Style{Details: true})
+	_, details, found := strings.Cut(got, "\nDetails\n")
+	require.True(t, found)
+	details, _, _ = strings.Cut(details, "\n\n")
+	require.Equal(t, `  5,400 HTTP requests were answered a second: purchase requests, repeats,
+  polls, payments, cancellations.
+  61 requests were sent again, after no answer or a rejection that allows it.
+  9 requests were first answered 202 and decided later (queued).
+  The first request that got a unit and the last order are 0.92 s apart.
+  The server told 59 buyers to wait (Retry-After). Without that waiting p50 is
+  33 ms, p99 60 ms.
+  556 orders are new in the database since the start of the run; a sample of
+  100 of 555 was read back by their owners.
+  113 requests came before the last buyer and got nothing: by 39 ms (p50),
+  40 ms at most.
+  In order, by how the rejected requests were answered: at once 99.9 %, sent
+  again 56.0 %, queued 98.7 %.
+  In order, by the buyers' home shards: 97.9 % to 99.0 %.`, details)
+	require.NotContains(t, text(t, r, Style{}), "Details")
+}
+
+func TestReport_EveryText_Fits78Columns(t *testing.T) {
+	t.Parallel()
+	large := soldOut()
+	large.Units, large.Options.Users = 1_000_000, 1_000_000
+	large.Asked, large.Accepted, large.ReadBack, large.Committed = 1_333_333, 1_000_000, 1_000, 1_000_001
+	large.Stores = &Stores{Sold: 1_000_000, LeftInDatabase: 123_456, LeftInRedis: 123_455}
+	large.Violations = slices.Repeat([]string{"lost: order 123456789012345 of user 1000000 was acknowledged and cannot be read: not_found"}, 101)
+	large.Audit, large.GaveUp = AuditViolated, "the server stopped answering: every request failed for 5s, the latest with no_connection"
+	unaudited := soldOut()
+	unaudited.Audit, unaudited.Stores, unaudited.AuditReason = AuditNotRun, nil, strings.Repeat("a long reason ", 10)
+	for name, r := range map[string]Report{"sold out": soldOut(), "the largest": large, "not audited": unaudited, "nothing": {}} {
+		for line := range strings.Lines(text(t, r, Style{Details: true})) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 78, "%s: %s", name, line)
+		}
+	}
+}
+
+func TestReport_Violated_PrintsRulesAndABoundedList(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.Audit, r.Oversold, r.Stores = AuditViolated, 2, &Stores{Sold: 502, LeftInDatabase: -2, LeftInRedis: 0}
+	r.Violations = []string{"oversold: 502 live orders were acknowledged for 500 units: after the last unit came order 71, 72"}
+	got := text(t, r, Style{Colour: true})
+	require.Contains(t, got, red+"AUDIT VIOLATED"+plain+"  502 of 500 sold, -2 left\n")
+	require.Contains(t, got, "  oversold 2   sold twice 0")
+	require.Contains(t, got, "Redis 0 ≠ database -2\n  ✘ oversold: 502 live orders were acknowledged for 500 units: after the last\n  unit came order 71, 72\n")
+	r.Violations = slices.Repeat([]string{"lost: order 7"}, 25)
+	require.Equal(t, mostShown, strings.Count(text(t, r, Style{}), "✘ lost: order 7\n"))
+	require.Contains(t, text(t, r, Style{}), "  ✘ and 15 more, which --json lists\n")
+}
+
+func TestReport_Colour_IsOnlyInTheVerdict(t *testing.T) {
+	t.Parallel()
+	got := text(t, soldOut(), Style{Colour: true, Details: true})
+	require.Contains(t, got, green+"AUDIT CLEAN"+plain)
+	require.Equal(t, 2, strings.Count(got, "\x1b"))
+	require.NotContains(t, text(t, soldOut(), Style{Details: true}), "\x1b")
+}
+
+func TestReport_NotAudited_SaysWhy(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.Audit, r.Stores, r.AuditReason = AuditNotRun, nil, "there is no administrator's token: set SECKILL_AUTH__SECRET"
+	got := text(t, r, Style{Colour: true})
+	require.Contains(t, got, "AUDIT NOT RUN: there is no administrator's token: set SECKILL_AUTH__SECRET.\n  oversold 0   sold twice 0   lost 0 of 555 read back\n")
+}
+
+func TestHeading_Crowd_IsInTheWordsOfAShop(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		o            Options
+		units, limit int
+	}{
+		"10,000 people want 500 coupons, one each. Every third of them tries twice.": {Options{Users: 10_000, DoubleTapEvery: 3}, 500, 1},
+		"1 person wants 1 coupon, at most 2 each.":                                   {Options{Users: 1}, 1, 2},
+		"5 people want 1 coupon. Every 7th of them tries twice.":                     {Options{Users: 5, DoubleTapEvery: 7}, 1, 0},
+		"One user sends 20 requests at once for 500 coupons, one each.":              {Options{Taps: 20}, 500, 1},
+	} {
+		require.Equal(t, want, c.o.Heading(c.units, c.limit))
+	}
+}
+
+// keys returns the keys of a report's JSON in their order.
+func keys(t *testing.T, r Report) (all []string) {
+	t.Helper()
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	depth := 0
+	for isKey := false; ; {
+		token, err := dec.Token()
+		if err != nil {
+			return all
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			isKey = depth == 1
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+			isKey = depth == 1
+			continue
+		}
+		if depth == 1 && isKey {
+			all = append(all, token.(string))
+		}
+		if depth == 1 {
+			isKey = !isKey
+		}
+	}
+}
+
+func TestReport_JSONKeys_AreAllDocumentedInOrder(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/REPORT.md")
+	require.NoError(t, err)
+	var documented []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		documented = append(documented, m[1])
+	}
+	require.Equal(t, keys(t, soldOut()), documented)
+	require.Equal(t, keys(t, Report{}), documented, "no key is ever left out")
+}
+
+func TestReport_JSON_HasTheFiguresOfTheText(t *testing.T) {
+	t.Parallel()
+	got, err := json.Marshal(soldOut())
+	require.NoError(t, err)
+	require.JSONEq(t, `{"version":"1.2.3","date":"2030-01-02T03:04:05Z","url":"http://127.0.0.1:8080","coupon":"7","users":10000,"units":500,
+		"limit":1,"concurrency":128,"rate":0,"double_tap_every":3,"same_user":0,"pay_percent":10,"cancel_percent":5,"idempotency_keys":true,
+		"duration_ms":2500,"requests":13333,"requests_per_second":5333.2,"http_requests_per_second":5400.1,
+		"orders":555,"orders_p50_ms":34.4,"orders_p99_ms":67,"orders_per_second":601,"selling_ms":923.456,"sold_out_after_ms":923.456,
+		"told_to_wait":59,"orders_without_wait_p50_ms":33,"orders_without_wait_p99_ms":60,
+		"refused":12776,"refused_by":{"sold_out":12680,"limit_reached":94,"cooldown":2},"refused_p50_ms":2.25,"refused_p99_ms":1030,
+		"no_answer":2,"no_answer_by":{"timeout":2},"queued":9,"queued_ms":1500,"repeats":61,
+		"committed":556,"by_others":1,"paid":60,"cancelled":56,"sold_again":56,"sold":500,"left_in_database":0,"left_in_redis":0,
+		"in_order":0.9996,"in_order_by_shard":[0.99,0.98],"in_order_by_path":{"queued":0.9877,"at once":0.9997,"sent again":0.56},
+		"overtaken":113,"overtaken_p50_ms":39,"overtaken_max_ms":40,
+		"oversold":0,"sold_twice":0,"lost":0,"read_back":555,"audit":"clean","audit_reason":null,"violations":[],
+		"stopped":false,"gave_up":null,"notes":["a fact that is worth knowing"]}`, string(got))
+}
+
+func TestReport_JSONOfNothing_HasNullForWhatWasNotMeasured(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(Report{})
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(text, &got))
+	for _, key := range []string{"orders_p50_ms", "refused_p99_ms", "sold_out_after_ms", "sold", "in_order", "requests_per_second"} {
+		require.Contains(t, got, key)
+		require.Nil(t, got[key], key)
+	}
+	require.Equal(t, "not_run", got["audit"])
+	require.Equal(t, []any{}, got["violations"])
+	require.Equal(t, map[string]any{}, got["refused_by"])
 }

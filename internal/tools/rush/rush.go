@@ -1,10 +1,12 @@
 package rush
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,6 +32,8 @@ type run struct {
 	shards int  // of the coupon; 0: not known
 	before auditReport
 	start  time.Time
+
+	noAudit string // why there is no audit, "" if there is one
 
 	behind  sync.WaitGroup // taps that no worker waits for: a 202 that is polled, a second tap that is told to wait
 	polls   chan struct{}  // one place for each of their requests that may be under way
@@ -68,9 +72,12 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	defer r.abandon(nil)
 	if err := r.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
-			return Report{Audit: AuditNotRun, Stopped: true}, nil
+			return Report{Parameters: r.parameters(), Audit: AuditNotRun, AuditReason: "the run was stopped before it began", Stopped: true}, nil
 		}
 		return Report{}, err
+	}
+	if r.Opening != nil {
+		r.Opening(r.sale.Left, r.sale.Limit)
 	}
 	if r.Ready != nil {
 		if err := r.Ready(ctx); err != nil {
@@ -112,23 +119,20 @@ func (r *run) close() {
 // prepare does everything that is not to be measured.
 func (r *run) prepare(ctx context.Context) error {
 	if err := r.get(ctx, "/api/v1/coupons/"+r.Coupon, "", &r.sale); err != nil {
+		if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
+			return fmt.Errorf("no server answers at %s: is it running? Start it with seckill serve, or name it with --url: %w", r.URL, op.Err)
+		}
 		return fmt.Errorf("read coupon %s of %s: %w", r.Coupon, r.URL, err)
 	}
 	r.stock = r.sale.Stock
 	var features struct {
 		PurchaseToken bool `json:"purchase_token"`
+		DemoAdmin     bool `json:"demo_admin"`
 	}
 	_ = r.get(ctx, "/api/v1/features", "", &features) // a server without them has none
 	r.permits = features.PurchaseToken
-	if r.AdminToken != "" {
-		in, err := r.fetchAudit(ctx)
-		if err != nil {
-			return fmt.Errorf("read the audit before the run: %w", err)
-		}
-		r.before, r.stock = in, in.Total
-		if r.Home != nil {
-			r.shards = len(in.Shards)
-		}
+	if err := r.prepareAudit(ctx, features.DemoAdmin); err != nil {
+		return err
 	}
 	if err := r.fetchTokens(ctx); err != nil {
 		return err
@@ -138,6 +142,34 @@ func (r *run) prepare(ctx context.Context) error {
 	conns := max(min(r.Concurrency, r.Users), r.Taps)
 	if err := r.transport.warm(ctx, conns); err != nil {
 		return fmt.Errorf("open %d connections to %s: %w", conns, r.URL, err)
+	}
+	return nil
+}
+
+// prepareAudit reads the audit before the run, unless there is none. mayLogin reports whether the server lets
+// everyone log in as an administrator.
+func (r *run) prepareAudit(ctx context.Context, mayLogin bool) error {
+	switch {
+	case r.NoAudit:
+		r.AdminToken, r.noAudit = "", "it was left out on request"
+	case r.AdminToken == "" && mayLogin:
+		token, _, err := login(ctx, r.client, r.root+r.prefix+sessionsPath, adminLogin)
+		if err != nil {
+			return fmt.Errorf("log in as administrator: %w", err)
+		}
+		r.AdminToken = token
+	case r.AdminToken == "":
+		r.noAudit = cmp.Or(r.NoAuditReason, "there is no administrator's token")
+	}
+	if r.AdminToken != "" {
+		in, err := r.fetchAudit(ctx)
+		if err != nil {
+			return fmt.Errorf("read the audit before the run: %w", err)
+		}
+		r.before, r.stock = in, in.Total
+		if r.Home != nil {
+			r.shards = len(in.Shards)
+		}
 	}
 	return nil
 }
@@ -187,6 +219,7 @@ func (r *run) wrapUp(ctx context.Context) Report {
 		rep.note("%d payments or cancellations were not confirmed", n)
 	}
 	rep.ReadBack = r.readBack(ctx)
+	rep.Lost = r.lost
 	r.audit(ctx, &rep, f)
 	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 		rep.GaveUp, rep.Stopped = cause.Error(), true
@@ -200,24 +233,34 @@ func (r *run) wrapUp(ctx context.Context) Report {
 
 // audit adds the server's own audit to the report.
 func (r *run) audit(ctx context.Context, rep *Report, f findings) {
-	if r.AdminToken == "" || errors.Is(context.Cause(ctx), errSilent) {
+	switch {
+	case r.AdminToken == "":
+		rep.AuditReason = r.noAudit
+		return
+	case errors.Is(context.Cause(ctx), errSilent):
+		rep.AuditReason = errSilent.Error()
 		return
 	}
 	in, err := r.fetchAuditAtRest(ctx)
 	switch {
 	case err != nil:
-		rep.note("the audit could not be read: %v", err)
+		rep.AuditReason = fmt.Sprintf("the audit could not be read: %v", err)
 		return
 	case ctx.Err() != nil && !in.atRest():
-		rep.note("the run was stopped before the sale was at rest, so it was not audited")
+		rep.AuditReason = "the run was stopped before the sale was at rest"
 		return
 	}
 	rep.Audit = AuditClean
 	rep.Committed = in.Orders - r.before.Orders
+	rep.Stores = &Stores{Sold: in.Total - in.Stock, LeftInDatabase: in.Stock, LeftInRedis: in.Redis}
+	rep.ByOthers = max(0, rep.Committed-f.distinct)
+	rep.SoldAgain = max(0, in.Orders-in.Total) - max(0, r.before.Orders-r.before.Total)
+	rep.SoldOut = rep.SoldOut || rep.Accepted > 0 && in.Stock == 0
+	rep.Lost = max(rep.Lost, f.distinct-rep.Committed)
 	rep.Oversold = max(f.oversold, in.Oversold)
 	rep.Duplicates = max(f.duplicates, in.Duplicates)
 	r.checkAudit(in, rep.Committed, f.distinct)
-	if in.Stock > 0 && rep.Refused["sold_out"]+rep.Refused["not_drawn"] > 0 {
+	if in.Stock > 0 && rep.Refused[codeSoldOut]+rep.Refused[codeNotDrawn] > 0 {
 		rep.note("%d units are left, although buyers were told that it is sold out", in.Stock)
 	}
 }

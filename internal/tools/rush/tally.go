@@ -34,6 +34,7 @@ type tally struct {
 	acks      []*ack
 	arrived   arrivals
 	wrong     violations
+	lost      int // acknowledged orders that their owners could not read again
 }
 
 // ack is one order that was acknowledged: from here on the server owes it.
@@ -109,7 +110,7 @@ func (t *tally) countRefusal(code string, a arrival) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused[code]++
-	if code == "sold_out" || code == "not_drawn" {
+	if code == codeSoldOut || code == codeNotDrawn {
 		t.arrived.missed = append(t.arrived.missed, missed{a.since.Sub(t.began), a.path, a.shard})
 	}
 	t.last = time.Now()
@@ -159,6 +160,14 @@ func (t *tally) countFollowUp(a *ack) {
 	t.last = time.Now()
 }
 
+// lose records an acknowledged order that its owner could not read again.
+func (t *tally) lose(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lost++
+	t.wrong.add(format, args...)
+}
+
 func (t *tally) violation(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +178,7 @@ func (t *tally) violation(format string, args ...any) {
 func (t *tally) counts() (asked, accepted, refused, failed, cancelled int, soldOut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.asked, t.accepted, sum(t.refused), sum(t.failed), t.cancelled, t.refused["sold_out"] > 0
+	return t.asked, t.accepted, sum(t.refused), sum(t.failed), t.cancelled, t.refused[codeSoldOut] > 0
 }
 
 func sum(m map[string]int) int {

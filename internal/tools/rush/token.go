@@ -1,7 +1,6 @@
 package rush
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,10 +43,10 @@ func Sessions(url string, client *http.Client) func(ctx context.Context, userID 
 	if client == nil {
 		client = http.DefaultClient
 	}
-	target := strings.TrimRight(url, "/") + "/api/v1/sessions"
+	target := strings.TrimRight(url, "/") + sessionsPath
 	return func(ctx context.Context, userID int64) (string, error) {
 		for try := 1; ; try++ {
-			token, after, err := login(ctx, client, target, userID)
+			token, after, err := login(ctx, client, target, fmt.Sprintf(`{"user_id":"%d"}`, userID))
 			if err == nil {
 				return token, nil
 			}
@@ -61,10 +60,15 @@ func Sessions(url string, client *http.Client) func(ctx context.Context, userID 
 // loginTries bounds the attempts of one buyer to log in, about a second apart.
 const loginTries = 30
 
-// login sends one request. If the server wants a later request, after is above 0.
-func login(ctx context.Context, client *http.Client, target string, userID int64) (token string, after time.Duration, err error) {
-	body := fmt.Appendf(nil, `{"user_id":"%d"}`, userID)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+// sessionsPath is the route of the demo login, and adminLogin the body of an administrator's.
+const (
+	sessionsPath = "/api/v1/sessions"
+	adminLogin   = `{"user_id":"1","role":"admin"}`
+)
+
+// login sends one request with the body. If the server wants a later request, after is above 0.
+func login(ctx context.Context, client *http.Client, target, body string) (token string, after time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(body))
 	if err != nil {
 		return "", 0, fmt.Errorf("make the request: %w", err)
 	}

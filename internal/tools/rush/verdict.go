@@ -1,16 +1,13 @@
 package rush
 
-import (
-	"errors"
-	"strings"
-)
+import "errors"
 
 // ErrViolated is that a rush or its audit found a violation, which the report lists.
 var ErrViolated = errors.New("rush: violated")
 
-// Verdict returns an error unless all is well: a rush whose audit was requested must have
-// been audited and be clean, and one without a secret must have found no violation.
-func (r Report) Verdict(audited bool) error {
+// Verdict returns nil if the run was good: it was played to its end and found no violation. If the audit is required,
+// a run without one is not good: promises that were not checked are not kept as far as anyone knows.
+func (r Report) Verdict(auditRequired bool) error {
 	switch {
 	case len(r.Violations) > 0 || r.Audit == AuditViolated:
 		return ErrViolated
@@ -18,8 +15,8 @@ func (r Report) Verdict(audited bool) error {
 		return errors.New("given up: " + r.GaveUp)
 	case r.Stopped:
 		return errors.New("stopped before all buyers were sent")
-	case audited && r.Audit == AuditNotRun:
-		return errors.New("the sale was not audited: " + strings.Join(r.Notes, "; "))
+	case auditRequired && r.Audit == AuditNotRun:
+		return errors.New("the sale was not audited: " + r.AuditReason)
 	}
 	return nil
 }

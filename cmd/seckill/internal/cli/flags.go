@@ -55,6 +55,33 @@ func RefuseRemovedFlag(cmd *cobra.Command, name, reason string) {
 	})
 }
 
+// RefuseRenamedFlags makes cmd refuse the names that flags had before, with those that they have now.
+func RefuseRenamedFlags(cmd *cobra.Command, now map[string]string) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			if name, renamed := now[unknown.GetSpecifiedName()]; renamed {
+				return Usage(fmt.Errorf("--%s is gone: use --%s", unknown.GetSpecifiedName(), name))
+			}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
+}
+
+// FlagError returns the error of a flag with its value and the expected kind of value, or with the nearest flag.
+func FlagError(cmd *cobra.Command, err error) error {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return fmt.Errorf("%w%s", err, NearestFlag(cmd, err))
+	}
+	expected := map[string]string{
+		"int": "a whole number", "int64": "a whole number", "float64": "a number", "duration": "a time such as 30s", "bool": "true or false",
+	}[wrong.GetFlag().Value.Type()]
+	if expected == "" {
+		return err
+	}
+	return fmt.Errorf("--%s: %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), expected)
+}
+
 // ConfigFlag adds --config and returns a function that reads the file and the
 // environment, and the variables that other flags set over it.
 func (c Console) ConfigFlag(cmd *cobra.Command) func(variables ...string) (config.Config, error) {
