@@ -126,7 +126,7 @@ func TestPace_CountdownNotSet_AwaitsAViewer(t *testing.T) {
 	require.True(t, d.Awaits)
 	require.Equal(t, 8*time.Second, d.StartsIn)
 	exact := Demo{Users: 10_000, Stock: 500, StartsIn: time.Second}
-	exact.Pace(set("opens-in"))
+	exact.Pace(set("starts-in"))
 	require.False(t, exact.Awaits, "the flag says when the sale begins")
 	require.Equal(t, time.Second, exact.StartsIn)
 }

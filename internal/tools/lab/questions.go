@@ -25,7 +25,7 @@ var questions = map[string]harness.Text{
 	"stale-holder": text("Worker 2 has set the price, and then worker 1 wakes up and writes. How many decisions of worker 2 will be overwritten?",
 		"进程 2 已定价，随后进程 1 醒来并写入，进程 2 的决定有几个被覆盖？"),
 	"loss-told-late": text("The network falls silent while worker 1 renews its lease. How many workers will be inside at once?",
-		"进程 1 续期时网络失去响应，同一时刻最多有几个进程在锁内？"),
+		"进程 1 续租约时网络失去响应，同一时刻最多有几个进程在锁内？"),
 	"lost-reply": text("Every reply to the DECR is lost. How many units will the client take for one purchase?",
 		"DECR 的应答全部丢失，一次购买会扣掉几份库存？"),
 	"ambiguous-commit": text("The answer of the COMMIT is lost, and the buyer runs the transaction again. How many orders will one request make?",
@@ -61,7 +61,7 @@ var questions = map[string]harness.Text{
 	"hot-key": text("64 purchases send 128 commands to one key. How many of them will the busiest slot get?",
 		"64 次购买向同一个键发出 128 条命令，最忙的槽承担多少条？"),
 	"no-siblings": text("The buyers' home shard is empty, and they learn that the coupon is sold out. How many units will be unsold?",
-		"买家的主分片已空，得到的答复是售罄，此时还有几份没有卖出？"),
+		"买家的主分片已空，得到的答复是优惠券售罄，此时还有几份没有卖出？"),
 	"defence-in-depth": text("Twenty users tap four times each for fifteen units, and nothing guards against a second order. How many orders will be above the limit?",
 		"二十个用户各点四次，抢十五份，没有任何一道防重复下单的防线，会有几单超出限购？"),
 }
