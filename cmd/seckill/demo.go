@@ -31,7 +31,7 @@ that is not paid in two minutes expires, so that there is something to buy again
 	f.IntVar(&d.Shards, "shards", 8, "Redis counters that the stock is split over")
 	f.IntVar(&d.Limit, "limit", 1, "units that one user may buy")
 	f.BoolVar(&d.KeepServing, "keep-serving", false, "slow the sale down to be watched on the page, and serve until Ctrl-C")
-	f.DurationVar(&d.StartsIn, "starts-in", 0, "time until the sale begins (with --keep-serving: 8s after the first page is open, at most 68s)")
+	f.DurationVar(&d.StartsIn, "starts-in", 0, "time until the sale begins (with --keep-serving: 8s after the first page, at most 68s)")
 	f.Float64Var(&d.Rate, "rate", 0, "requests per second, 0 is no limit (with --keep-serving: for five seconds of stock)")
 	f.IntVar(&d.BackgroundRate, "background-rate", 20, "with --keep-serving: requests per second after the sale, 0 is none")
 	f.StringVar(&d.Addr, "addr", "127.0.0.1:0", "host:port of the page and the API, port 0 is a free one")

@@ -37,24 +37,29 @@ func fold(lines []harness.Line) {
 			show(n)
 		}
 	}
+	fill(shown, run)
+	for i := range lines {
+		lines[i].Folded = !shown[i]
+	}
+}
+
+// fill adds the lines nearest to those that ran, as far as there is room.
+func fill(shown []bool, run []int) {
 	left := shownLines
 	for _, is := range shown {
 		if is {
 			left--
 		}
 	}
-	for reach := 1; reach < len(lines); reach++ {
+	for reach := 1; reach < len(shown); reach++ {
 		for _, n := range run {
 			for _, i := range []int{n + reach, n - reach} {
-				if left > 0 && i >= 0 && i < len(lines) && !shown[i] {
+				if left > 0 && i >= 0 && i < len(shown) && !shown[i] {
 					shown[i] = true
 					left--
 				}
 			}
 		}
-	}
-	for i := range lines {
-		lines[i].Folded = !shown[i]
 	}
 }
 

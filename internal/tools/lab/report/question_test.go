@@ -85,8 +85,12 @@ func TestAsk_TurnThatMovesNothing_IsNotTold(t *testing.T) {
 	c.Actors, c.Spans = []string{"one", "two"}, nil
 	c.Schedule = []harness.Planned{{Actor: "one", Steps: 1}, {Actor: "two"}, {Actor: "two"}, {Actor: "one", Until: []string{"COMMIT"}}, {Actor: "two"}}
 	c.Events = []harness.Event{
-		{N: 0, Actor: "one", What: "LOCK"}, {N: 1, Actor: "two", What: "LOCK", Waits: true},
-		{N: 2, Actor: "one", What: "UNLOCK"}, {N: 3, Actor: "two", What: "LOCK"}, {N: 4, Actor: "two", What: "UNLOCK"}, {N: 5, Actor: "one", What: "COMMIT"},
+		{N: 0, Actor: "one", What: "LOCK"},
+		{N: 1, Actor: "two", What: "LOCK", Waits: true},
+		{N: 2, Actor: "one", What: "UNLOCK"},
+		{N: 3, Actor: "two", What: "LOCK"},
+		{N: 4, Actor: "two", What: "UNLOCK"},
+		{N: 5, Actor: "one", What: "COMMIT"},
 	}
 	q, ok := report.Ask(waits)
 	require.True(t, ok)

@@ -232,7 +232,8 @@ func Summary(w io.Writer, results []harness.Result, embedded bool, language stri
 		}
 	}
 	if len(results) > 1 {
-		_, _ = fmt.Fprintf(w, word(language, "\n%d of %d as expected, %d not run\n", "\n符合预期 %d 个，共 %d 个，未运行 %d 个\n"), expected, len(results), notRun)
+		summary := word(language, "\n%d of %d as expected, %d not run\n", "\n符合预期 %d 个，共 %d 个，未运行 %d 个\n")
+		_, _ = fmt.Fprintf(w, summary, expected, len(results), notRun)
 	}
 	if notRun > 0 && !embedded {
 		_, _ = fmt.Fprintln(w, word(language,

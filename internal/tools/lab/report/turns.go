@@ -27,25 +27,25 @@ type mover struct {
 }
 
 // turn takes the events of one turn and reports whether the turn has any.
-func (m *mover) turn(t harness.Planned) (any bool) {
+func (m *mover) turn(t harness.Planned) (took bool) {
 	for steps := 0; len(m.events) > 0; {
 		e := m.events[0]
 		switch {
-		case e.Actor != t.Actor && (!any || !m.waits[e.Actor]):
-			return any // another one's turn
+		case e.Actor != t.Actor && (!took || !m.waits[e.Actor]):
+			return took // another one's turn
 		case e.Actor != t.Actor: // it waited for this turn
 		case m.waits[t.Actor]:
 			steps++
 		case t.Steps > 0 && steps >= t.Steps || begins(t.Until, e.What):
-			return any
+			return took
 		case !e.Waits:
 			steps++
 		}
-		any = true
+		took = true
 		m.waits[e.Actor] = e.Waits
 		m.events = m.events[1:]
 	}
-	return any
+	return took
 }
 
 // begins reports whether a step begins with one of these words.
