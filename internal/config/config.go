@@ -38,6 +38,9 @@ type Config struct {
 	// AllowUnsafeLock permits lock.backend none. Only the variable SECKILL_ALLOW_UNSAFE_LOCK=1 sets it. No file
 	// can set it, so you cannot ship it by mistake.
 	AllowUnsafeLock bool `key:"-"`
+	// AllowWrongDesign permits a design that is wrong on purpose. Only the variable SECKILL_ALLOW_WRONG_DESIGN=1 sets
+	// it, as for AllowUnsafeLock.
+	AllowWrongDesign bool `key:"-"`
 }
 
 // HTTP configures the public listener.

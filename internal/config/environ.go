@@ -27,8 +27,12 @@ func (v *variables) read(environ []string) {
 
 // take sets the key that one variable names.
 func (v *variables) take(name, value string) {
-	if name == unsafeLockVariable {
-		v.takeUnsafeLock(value)
+	switch name {
+	case unsafeLockVariable:
+		v.takeSwitch(name, value, &v.into.AllowUnsafeLock, "lock.backend")
+		return
+	case WrongDesignVariable:
+		v.takeSwitch(name, value, &v.into.AllowWrongDesign)
 		return
 	}
 	if v.takeFile(name, value) {
@@ -62,13 +66,14 @@ func (v *variables) take(name, value string) {
 	v.wrong.add(text + "unset it, or see configs/seckill.yaml for the names")
 }
 
-func (v *variables) takeUnsafeLock(value string) {
+// takeSwitch sets a permission, which is no key and so is in no file. A wrong value concerns these keys.
+func (v *variables) takeSwitch(name, value string, into *bool, keys ...string) {
 	switch value {
 	case "1":
-		v.into.AllowUnsafeLock = true
+		*into = true
 	case "", "0":
-		v.into.AllowUnsafeLock = false
+		*into = false
 	default:
-		v.wrong.add(unsafeLockVariable+" must be 1, or not be set", "lock.backend")
+		v.wrong.add(name+" must be 1, or not be set", keys...)
 	}
 }

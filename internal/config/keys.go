@@ -11,8 +11,11 @@ import (
 // Prefix begins the name of every variable that this program reads.
 const Prefix = "SECKILL_"
 
-// unsafeLockVariable is the one variable that is no key.
-const unsafeLockVariable = Prefix + "ALLOW_UNSAFE_LOCK"
+// The variables that are no keys.
+const (
+	unsafeLockVariable  = Prefix + "ALLOW_UNSAFE_LOCK"
+	WrongDesignVariable = Prefix + "ALLOW_WRONG_DESIGN" // permits a design that is wrong on purpose
+)
 
 // Key describes one thing that can be set.
 type Key struct {

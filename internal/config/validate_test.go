@@ -292,6 +292,18 @@ func TestNoLock_NotAllowedExplicitly_IsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "unknown key", "no file can switch it on")
 }
 
+func TestAllowWrongDesign_OnlyItsVariable_SetsIt(t *testing.T) {
+	for value, want := range map[string]bool{"1": true, "0": false, "": false} {
+		c, err := config.Load("", []string{"SECKILL_ALLOW_WRONG_DESIGN=" + value})
+		require.NoError(t, err)
+		require.Equal(t, want, c.AllowWrongDesign, value)
+	}
+	_, err := config.Load("", []string{"SECKILL_ALLOW_WRONG_DESIGN=yes"})
+	require.ErrorContains(t, err, "SECKILL_ALLOW_WRONG_DESIGN must be 1, or not be set")
+	_, err = config.Load(file(t, "allow_wrong_design: true"), nil)
+	require.ErrorContains(t, err, "unknown key", "no file can switch it on")
+}
+
 // Every number and every duration is held to its limits: one beyond each end is
 // refused with the key's name, and the ends themselves are not.
 func TestValidate_EveryBound_Holds(t *testing.T) {
