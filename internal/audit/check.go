@@ -39,14 +39,11 @@ func (e evidence) count() count {
 // check compares the evidence with every invariant.
 func (e evidence) check() Report {
 	c, of, totals := e.count(), e.coupon, e.totals
-	quiet := func(holds bool) Status {
-		if !e.quiet {
-			return Unsettled
-		}
-		return verdict(holds)
-	}
+	quiet := func(holds bool) Status { return e.ofShards(e.settled(holds)) }
 	both := func(holds bool) Status {
 		switch {
+		case e.apart:
+			return NotRun
 		case !e.quiet || c.loaded:
 		case of.StateAt(e.at) != coupon.OnSale:
 			return NotRun
@@ -64,14 +61,14 @@ func (e evidence) check() Report {
 	}
 	d, a, t := of.Left, totals.Live, of.Total
 	sum := c.Redis + c.Holds + c.Returns + a
-	c.add("I1", "D + A = T and D ≥ 0", verdict(d+a == t && d >= 0), "D %d + A %d, T %d", d, a, t)
+	c.add("I1", "D + A = T and D ≥ 0", e.ofStock(d+a == t && d >= 0), "D %d + A %d, T %d", d, a, t)
 	c.add("I2", "A ≤ T", verdict(a <= t), "A %d, T %d", a, t)
 	c.add("I3", "no user above the limit, and Redis counts each user's orders", verdict(totals.OverLimit == 0 && c.Miscounted == 0),
 		"%d orders above a limit of %d, %d users miscounted, %d have orders",
 		totals.OverLimit, of.LimitPerUser, c.Miscounted, totals.Users)
 	c.add("I4", "R + h + G + A = T", both(sum == t),
 		"R %d + h %d + G %d + A %d = %d, T %d%s", c.Redis, c.Holds, c.Returns, a, sum, t, note)
-	c.add("I5", "every shard ≥ 0", verdict(c.negative == 0), "%d of %d shards below 0", c.negative, len(e.shards))
+	c.add("I5", "every shard ≥ 0", e.ofShards(verdict(c.negative == 0)), "%d of %d shards below 0", c.negative, len(e.shards))
 	c.add("I6", "no unit out of reach: D − R = h + G", both(d-c.Redis == c.Holds+c.Returns),
 		"D %d − R %d, h %d + G %d", d, c.Redis, c.Holds, c.Returns)
 	c.add("I7", "every request that Redis knows as ordered has its row", quiet(c.lost == 0),
@@ -86,8 +83,32 @@ func (e evidence) check() Report {
 		c.add("I12", "a draw is served in the order of its ranks", verdict(d.holds()),
 			"%d of %d tickets drawn, %d passed over, %d of %d noted", d.winners, d.tickets, d.passedOver, d.Winners, d.Entrants)
 	}
-	c.Loaded, c.Loading = c.loaded, of.Loading
+	c.Loaded, c.Loading = c.loaded || e.apart && !of.Loading, of.Loading
 	c.Clean = len(c.Violations) == 0
 	c.Settled = e.quiet && c.Holds == 0 && c.Returns == 0
 	return c.Report
+}
+
+// settled returns the verdict, or Unsettled if the stores changed while they were read.
+func (e evidence) settled(holds bool) Status {
+	if !e.quiet {
+		return Unsettled
+	}
+	return verdict(holds)
+}
+
+// ofShards returns the status of an invariant that needs the shards.
+func (e evidence) ofShards(s Status) Status {
+	if e.apart {
+		return NotRun
+	}
+	return s
+}
+
+// ofStock returns the verdict on the stock. Units apart from the coupon's row are not of the snapshot.
+func (e evidence) ofStock(holds bool) Status {
+	if e.apart {
+		return e.settled(holds)
+	}
+	return verdict(holds)
 }

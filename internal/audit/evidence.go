@@ -16,6 +16,7 @@ type evidence struct {
 	totals store.Totals
 	shards []stock.Shard
 	quiet  bool // Redis did not change during the reading
+	apart  bool // the units do not pass through the shards
 	at     time.Time
 
 	holds    int64 // units held
