@@ -75,6 +75,13 @@ func TestFeatures_DemoOptions_ListsEnabledFeatures(t *testing.T) {
 		"nobody becomes an administrator where nobody can log in")
 }
 
+func TestFeatures_AnotherDesign_IsNamed(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	s.deps.Design = &Design{Name: "naive", Wrong: true}
+	rec := do(t, s, ask{method: "GET", path: "/api/v1/features"})
+	require.Contains(t, rec.Body.String(), `"design":{"name":"naive","wrong":true}`)
+}
+
 func TestDemoAdminSession_OnlyWhereAllowed_IsIssued(t *testing.T) {
 	body := `{"user_id":"42","role":"admin"}`
 	for name, tc := range map[string]struct {

@@ -107,6 +107,13 @@ type Deps struct {
 	Traces     Traces       // optional
 	Numbers    OrderNumbers // optional: an order is shown without its number
 	Gallery    Gallery      // optional: the page has no gallery
+	Design     *Design      // optional: the order service makes the orders
+}
+
+// Design names another way to make the orders.
+type Design struct {
+	Name  string `json:"name"`
+	Wrong bool   `json:"wrong"` // it breaks a promise of the sale, as an example
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.

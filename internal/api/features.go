@@ -15,6 +15,8 @@ type features struct {
 	PurchaseToken bool `json:"purchase_token"`
 	// Traces: GET /orders/{id}/trace shows the orders that asked for a trace.
 	Traces bool `json:"traces"`
+	// Design makes the orders instead of the order service. It is left out otherwise.
+	Design *Design `json:"design,omitempty"`
 }
 
 func (s *Server) features(context.Context, nothing) (features, error) {
@@ -22,6 +24,6 @@ func (s *Server) features(context.Context, nothing) (features, error) {
 	return features{
 		DemoLogin: s.o.DemoLogin, DemoAdmin: here && s.o.DemoLogin && s.o.DemoAdmin, Admin: here,
 		Rush: here && s.deps.Rush != nil, Lab: here && s.deps.Lab != nil && s.deps.Lab.Plays(),
-		PurchaseToken: s.o.PurchaseTokens != nil, Traces: s.deps.Traces != nil,
+		PurchaseToken: s.o.PurchaseTokens != nil, Traces: s.deps.Traces != nil, Design: s.deps.Design,
 	}, nil
 }

@@ -50,6 +50,7 @@ type App struct {
 	leases   *lock.Locker // of worker numbers and loadings, always in Redis
 	orders   *order.Service
 	lottery  *lottery.Service // around orders; nil: nothing is drawn
+	design   Design           // instead of orders; nil: the order service makes the orders
 	fleet    *stock.Instances
 	metrics  *metrics.Metrics
 	traces   *tracing.Traces // nil: they are off
@@ -92,7 +93,7 @@ func openCore(
 		Loading: faults.Shards, Reconciler: faults.Reconciler,
 		Shards: cfg.Stock.Shards, UnitsPerShard: unitsPerShard(cfg.Order), RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown,
 		CacheRefresh:  cfg.Coupon.CacheRefresh,
-		BeforePublish: makesDraws(cfg.Order, a.store),
+		BeforePublish: a.beforePublish,
 		OnHeartbeat:   a.writes.note, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
 	a.unpaid = newUnpaidOrders(a.store.Unpaid, log)
@@ -179,7 +180,7 @@ func (a *App) checkLock(ctx context.Context) error {
 }
 
 // openApp builds the order service too, and starts the background work.
-func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, err error) {
+func openApp(ctx context.Context, cfg config.Config, log *slog.Logger, design NewDesign) (_ *App, err error) {
 	a, err := openCore(ctx, cfg, log, checkStart)
 	if err != nil {
 		return nil, err
@@ -209,6 +210,9 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	a.orders = order.NewService(d)
 	a.onStop(a.orders.Close)
 	a.lottery = newLottery(cfg.Order, a.orders, d, a.store, a.Stock)
+	if err := a.openDesign(ctx, design, ids); err != nil {
+		return nil, err
+	}
 	for of := range causes {
 		a.metrics.StartUnavailable(of)
 	}

@@ -159,6 +159,7 @@ func (s *Server) apiDeps(o Options) api.Deps {
 	if a.lottery != nil {
 		deps.Draws = a.lottery
 	}
+	a.useDesign(&deps)
 	if o.NewLab != nil {
 		experiments := o.NewLab(a.embedded != nil)
 		a.onStop(func(context.Context) error { return experiments.Close() })

@@ -20,6 +20,7 @@ type Options struct {
 	Gallery      api.Gallery          // of the page; nil has none
 	NewRush      func(*Server) Rush   // the page's load generator, with embedded stores; nil has none
 	DroppedLines func() int           // of the log, for the metrics; nil has none
+	NewDesign    NewDesign            // makes the orders instead of the order service; may be nil
 }
 
 // Rush sends buyers to the server until it is closed.
@@ -62,7 +63,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 	if err != nil {
 		return nil, err
 	}
-	a, err := openApp(ctx, cfg, log)
+	a, err := openApp(ctx, cfg, log, o.NewDesign)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}

@@ -89,6 +89,13 @@ prefersDark?.addEventListener?.("change", () => tell("theme"));
 addEventListener("hashchange", go);
 on("back", features);
 
+// Another design may make the orders: then the page says so in every view.
+on("words features", () => {
+  const { design } = app.features;
+  $("design").hidden = !design;
+  $("design").textContent = design ? say(design.wrong ? "design_wrong" : "design_right", design.name) : "";
+});
+
 async function features() {
   const a = await call("GET", "/features");
   if (a.status !== 200) return;

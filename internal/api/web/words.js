@@ -2,6 +2,8 @@
 export const words = {
   en: {
     other: "中文", skip: "Skip to the content", theme: "Colours: {n}", theme_light: "light", theme_dark: "dark", theme_system: "as the system", views: "Views", coupons: "Coupons", more: "More",
+    design_wrong: "The design {n} makes the orders here. It is wrong on purpose: it breaks a promise of the sale.",
+    design_right: "The design {n} makes the orders here, and not the order path of this program.",
     view_sale: "Sale", view_engine: "Monitor", view_rush: "Load test", view_admin: "Admin", view_lab: "Lab",
     user: "I am user", token: "Bearer token", login: "Log in", logout: "Log out", iam: "User {n}",
     loading: "Loading…", none: "There is no sale yet", buy: "Buy one", buying: "Buying…", left: "left", left_before: "", left_after: "left of {n}", n_left: "{n} left", orders: "orders", units: "units", unsold: "not sold", being_written: "being written", returning: "returning", requests: "requests", sold_again: "sold again",
@@ -102,6 +104,8 @@ export const words = {
   },
   zh: {
     other: "English", skip: "跳到内容", theme: "配色：{n}", theme_light: "浅色", theme_dark: "深色", theme_system: "跟随系统", views: "视图", coupons: "优惠券", more: "更多",
+    design_wrong: "这里由方案 {n} 下单。它是故意写错的：会超卖，或者让同一用户重复购买。",
+    design_right: "这里由方案 {n} 下单，没有走本程序自己的下单流程。",
     view_sale: "抢购", view_engine: "实时监控", view_rush: "压测", view_admin: "管理", view_lab: "实验室",
     user: "我是用户", token: "令牌", login: "登录", logout: "退出", iam: "用户 {n}",
     loading: "加载中…", none: "还没有活动", buy: "立即抢购", buying: "抢购中…", left: "剩余", left_before: "剩余", left_after: "/ 共 {n}", n_left: "剩余 {n}", orders: "成单", units: "总库存", unsold: "未售出", being_written: "落库中", returning: "归还中", requests: "请求数", sold_again: "再次售出",
