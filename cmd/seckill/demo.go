@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/tools/demo"
+	"example.com/seckill/internal/tools/designs"
 )
 
 func newDemo(c cli.Console) *cobra.Command {
@@ -19,9 +24,13 @@ With --keep-serving you can watch the sale on the page. It begins 8 seconds afte
 page is open, or after a minute without a page. It has fewer buyers unless you set
 --users, and the page stays until Ctrl-C. Buyers go on coming after it, until you stop them on the page. An order
 that is not paid in two minutes expires, so that there is something to buy again.
---open opens the page in a browser.`,
+--open opens the page in a browser.
+
+With --compare the same crowd comes three times: to a naive design, to a right one, and
+to this program. The same audit judges all three. The wrong design needs no variable
+here, because its stores end with it.`,
 		Example: "  seckill demo\n  seckill demo --open --addr 127.0.0.1:8080\n" +
-			"  seckill demo --users 20000 --stock 1000 --limit 2 --keep-serving\n  seckill demo --details",
+			"  seckill demo --users 20000 --stock 1000 --limit 2 --keep-serving\n  seckill demo --details\n  seckill demo --compare",
 		Args: cli.NoArgs,
 	}
 	d := demo.Demo{NewLab: pageLab, Out: c.Out, Err: c.Err, Log: c.LogOutput()}
@@ -35,16 +44,33 @@ that is not paid in two minutes expires, so that there is something to buy again
 	f.Float64Var(&d.Rate, "rate", 0, "requests per second, 0 is no limit (with --keep-serving: for five seconds of stock)")
 	f.IntVar(&d.BackgroundRate, "background-rate", 20, "with --keep-serving: requests per second after the sale, 0 is none")
 	f.StringVar(&d.Addr, "addr", "127.0.0.1:0", "host:port of the page and the API, port 0 is a free one")
+	design := designFlag(cmd)
+	compare := f.Bool("compare", false, "send the same crowd to a wrong design, a right one and this program, and compare")
+	svg := f.String("svg", "", "with --compare: draw the comparison into this file")
+	cli.CompleteFiles(cmd, map[string]string{"svg": "svg"})
 	open := f.Bool("open", false, "open the page in a browser; implies --keep-serving")
 	reportFlags(cmd, &d.Style)
 	cli.RefuseRenamedFlags(cmd, map[string]string{"keep": "keep-serving", "opens-in": "starts-in", "visitors": "background-rate"})
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		changed := cmd.Flags().Changed
+		switch {
+		case *compare && (changed("design") || d.KeepServing || *open):
+			return cli.Usage(errors.New("--compare chooses the designs and keeps none: leave --design, --keep-serving and --open out"))
+		case *compare:
+			return d.Compare(cmd.Context(), *svg)
+		case *svg != "":
+			return cli.Usage(errors.New("--svg is for --compare"))
+		}
+		allowed := slices.Contains(c.Environ, config.WrongDesignVariable+"=1")
+		if d.NewDesign, err = designs.New(*design, allowed); err != nil {
+			return err
+		}
 		if *open {
 			d.KeepServing = true
 			d.Opened = func(url string) { c.OpenBrowser(cmd.Context(), url) }
 		}
 		if d.KeepServing {
-			d.Pace(cmd.Flags().Changed)
+			d.Pace(changed)
 		}
 		d.Style.Colour = c.Colours(c.Out)
 		program := cli.Program()

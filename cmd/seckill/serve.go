@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/tools/demo"
+	"example.com/seckill/internal/tools/designs"
 	"example.com/seckill/internal/tools/gallery"
 	"example.com/seckill/internal/tools/lab/runner"
 )
@@ -25,6 +27,7 @@ configuration the stores are embedded in the process, with one coupon on sale.`,
 		Args:    cli.NoArgs,
 	}
 	load := c.ConfigFlag(cmd)
+	design := designFlag(cmd)
 	addr := cmd.Flags().String("addr", "", "host:port of the page and the API (default: http.addr)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var variables []string
@@ -35,8 +38,12 @@ configuration the stores are embedded in the process, with one coupon on sale.`,
 		if err != nil {
 			return err
 		}
+		newDesign, err := designs.New(*design, cfg.AllowWrongDesign)
+		if err != nil {
+			return err
+		}
 		log := app.NewLog(cfg.Log, c.LogOutput())
-		o := app.Options{NewLab: pageLab, NewRush: pageRush, Gallery: gallery.Files}
+		o := app.Options{NewLab: pageLab, NewRush: pageRush, Gallery: gallery.Files, NewDesign: newDesign}
 		if c.Log != nil {
 			o.DroppedLines = c.Log.Dropped
 		}
@@ -55,6 +62,13 @@ configuration the stores are embedded in the process, with one coupon on sale.`,
 		return s.Run(cmd.Context())
 	}
 	return cmd
+}
+
+// designFlag adds --design.
+func designFlag(cmd *cobra.Command) *string {
+	name := cmd.Flags().String("design", designs.Own, "what makes the orders: "+strings.Join(designs.Names(), ", "))
+	cli.CompleteWords(cmd, "design", designs.Names()...)
+	return name
 }
 
 // startError returns the error of a start, or nil if the program was told to stop meanwhile,

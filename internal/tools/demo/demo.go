@@ -38,8 +38,13 @@ type Demo struct {
 	Addr   string           // of the page and the API, as host:port; "" is a free port
 	Opened func(url string) // called when the page can be opened; may be nil
 
+	NewDesign app.NewDesign // makes the orders instead of the order service; may be nil
+
 	NewLab        func(plays bool) app.Lab
 	Out, Err, Log io.Writer // the report, its progress, and the log
+
+	ready func(context.Context) error // called before the first buyer; may be nil
+	done  func()                      // called after the last answer; may be nil
 }
 
 // Pace slows the sale down so that people can watch it. It changes only the values whose flags are not set.
@@ -102,7 +107,9 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		rushes = NewRunner(s)
 		return rushes
 	}
-	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{NewLab: d.NewLab, Gallery: gallery.Files, NewRush: newRush})
+	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{
+		NewLab: d.NewLab, Gallery: gallery.Files, NewRush: newRush, NewDesign: d.NewDesign,
+	})
 	if err != nil {
 		return err
 	}
@@ -203,6 +210,7 @@ func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
 	o := rush.Options{
 		URL: s.URL, AdminURL: s.AdminURL(), Users: d.Users, Rate: d.Rate, DoubleTapEvery: doubleTapEvery, Keys: true,
 		Token: s.UserToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err, Version: app.Version(),
+		Ready: d.ready, Done: d.done,
 	}
 	report, err := rush.Run(ctx, o)
 	if err != nil {
@@ -227,7 +235,7 @@ const (
 func (d *Demo) sellReturned(ctx context.Context, r rush.Report, o rush.Options,
 	play func(context.Context, rush.Options) (rush.Report, error),
 ) (rush.Report, error) {
-	o.FirstUser, o.Rate = int64(d.Users)+1, 0
+	o.FirstUser, o.Rate, o.Ready, o.Done = int64(d.Users)+1, 0, nil, nil
 	for range lateRounds {
 		if d.checkUndersold(r) == nil || r.Stopped || !r.Clean() {
 			return r, nil
