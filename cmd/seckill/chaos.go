@@ -4,14 +4,17 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/testing/chaos"
+	"example.com/seckill/internal/tools/designs"
 )
 
 // extraCommands are those that only this build has.
@@ -80,5 +83,49 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		Use: "flood", Short: "Be the attackers of a flood, as a round says on the standard input", Hidden: true, Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return chaos.Flood(cmd.Context(), cmd.InOrStdin(), c.Out) },
 	})
+	cmd.AddCommand(newChaosDesigns(c))
+	return cmd
+}
+
+func newChaosDesigns(c cli.Console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "designs",
+		Short: "Kill the program or Redis in the midst of a sale of each design",
+		Long: `Sells with each right design twice: kill -9 ends the program in the first sale, and Redis
+in the second. Both start again at once. There is one instance, and the Redis keeps nothing
+on disk. The report compares the orders that were acknowledged with the rows.`,
+		Example: "  seckill chaos designs\n  seckill chaos designs --design decr-then-queue --json",
+		Args:    cli.NoArgs,
+	}
+	var o chaos.DesignOptions
+	f := cmd.Flags()
+	only := f.String("design", "", "only this one (default: all right designs)")
+	f.IntVar(&o.Units, "units", 1500, "units on sale")
+	asJSON := f.Bool("json", false, "print the report as one JSON object")
+	cli.CompleteWords(cmd, "design", designs.Names()...)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		o.Designs = chaos.RightDesigns()
+		if *only != "" {
+			o.Designs = []string{*only}
+			if _, err := designs.New(*only, true); err != nil {
+				return err
+			}
+		}
+		if o.Units < 3 {
+			return cli.Usage(errors.New("--units must be 3 or more"))
+		}
+		if o.Program, err = os.Executable(); err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
+		o.Each = func(r chaos.DesignResult) { _, _ = fmt.Fprintf(c.Err, "%s, %s killed\n", r.Design, r.Killed) }
+		all, err := chaos.PlayDesigns(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return json.NewEncoder(c.Out).Encode(all)
+		}
+		return chaos.WriteDesigns(c.Out, all)
+	}
 	return cmd
 }

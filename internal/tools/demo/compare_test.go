@@ -19,14 +19,14 @@ import (
 func TestCompare_SmallCrowd_EndsInOneTableAndOnePicture(t *testing.T) {
 	var out bytes.Buffer
 	svg := filepath.Join(t.TempDir(), "designs.svg")
-	d := Demo{Users: 400, Stock: 40, Shards: 2, Limit: 1, Out: &out, Err: io.Discard, Log: io.Discard}
+	d := Demo{Users: 1500, Stock: 1000, Shards: 2, Limit: 1, Out: &out, Err: io.Discard, Log: io.Discard}
 	require.NoError(t, d.Compare(t.Context(), svg))
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), 78, line)
 	}
 	require.Regexp(t, `(?m)^ +naive +conditional-update +seckill$`, out.String())
-	require.Regexp(t, `(?m)^orders +\d+ +40 +40$`, out.String())
-	require.Regexp(t, `(?m)^oversold +[1-9]\d* +0 +0$`, out.String())
+	require.Regexp(t, `(?m)^orders +[\d,]+ +1,000 +1,000$`, out.String())
+	require.Regexp(t, `(?m)^oversold +[1-9][\d,]* +0 +0$`, out.String())
 	require.Regexp(t, `(?m)^audit +VIOLATED +clean +clean$`, out.String())
 
 	picture, err := os.ReadFile(svg)
