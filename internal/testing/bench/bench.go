@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, b.env.Close()) }()
 	b.report.Environment, b.report.Rounds, b.report.Quick = b.environment(ctx), b.rounds, b.Quick
-	for _, part := range []func(context.Context) error{b.paths, b.fleets, b.growth, b.offered} {
+	for _, part := range []func(context.Context) error{b.paths, b.designs, b.fleets, b.growth, b.offered} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}

@@ -61,6 +61,18 @@ func TestPaths_RealProgram_AreServed(t *testing.T) {
 			assert.Greater(t, f[rowsWritten], 1.9, "the order and the coupon")
 			assert.Greater(t, f[redisScripts], 1.9)
 		}},
+		{"a crowd comes to each coupon of another design", func(t *testing.T) {
+			p, f := h.rival("conditional-update")
+			b := &bench{env: h}
+			got, err := b.inShop(t.Context(), p, f, taps, func(s *deployment, got *taken) error {
+				return s.takeCrowd(t.Context(), got, p, crowd{lanes: 8, coupons: 3, taps: taps})
+			})
+			require.NoError(t, err)
+			require.Empty(t, got.violations)
+			bought(t, got.figures)
+			assert.InDelta(t, 1, got.figures[commits], 0.2, "each order has a commit of its own")
+			assert.Less(t, got.figures[redisScripts], 0.1, "this design does not ask Redis")
+		}},
 		{"many orders share a commit", func(t *testing.T) {
 			f := measure(t, batch)
 			bought(t, f)
@@ -210,6 +222,25 @@ func TestOpen_OtherLoadGenerator_ServesASale(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err = os.Stat(s.Tokens)
 	require.ErrorIs(t, err, os.ErrNotExist, "nothing is left")
+}
+
+func TestOpenEnv_WrongDesign_MakesTheOrders(t *testing.T) {
+	s, err := OpenEnv(t.Context(), EnvOptions{Root: "../../..", Users: 1, Embedded: true, Design: "naive"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	var features struct {
+		Design struct{ Name string }
+	}
+	require.NoError(t, servers.AskJSON(t.Context(), admins, http.MethodGet, s.URL+"/api/v1/features", "", nil, &features))
+	require.Equal(t, "naive", features.Design.Name)
+}
+
+func TestRivals_RightDesigns_AreNextToTheProgramAndTheBareRoute(t *testing.T) {
+	require.Equal(t, []string{
+		bare, "seckill", "for-update", "optimistic", "conditional-update", "skip-locked", "decr-then-queue",
+	}, rivals())
+	require.Equal(t, "128 connections, 16 coupons", crowd{lanes: 128, coupons: 16}.String())
+	require.Equal(t, "1 connections, 1 coupon", crowd{lanes: 1, coupons: 1}.String())
 }
 
 func TestFigures_Rounds_HaveMediansAndRatios(t *testing.T) {

@@ -15,6 +15,15 @@ type cluster struct {
 	instances int
 	cluster   bool
 	nodes     []*servers.Redis // all masters
+	design    string           // that makes the orders; "" is the program's own order path
+}
+
+// serveArgs returns the arguments of the program.
+func (f cluster) serveArgs() []string {
+	if f.design == "" {
+		return []string{"serve"}
+	}
+	return []string{"serve", "--design", f.design}
 }
 
 // settings returns the settings of each instance beyond those of every path.

@@ -76,7 +76,7 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 	s.stops = append(s.stops, s.watched.db.Close)
 	s.watched.database = h.MariaDB.PID()
 	for range f.instances {
-		if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
+		if err := s.serve(ctx, h, h.program, env, f.serveArgs()...); err != nil {
 			return nil, err
 		}
 	}

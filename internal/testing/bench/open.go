@@ -30,6 +30,7 @@ type EnvOptions struct {
 	Root     string   // of the module that the program is built from
 	Users    int      // with a token
 	Embedded bool     // on embedded stores, whatever is installed
+	Design   string   // that makes the orders; "" is the program's own order path
 	Settings []string // of the program, as NAME=value; the default ones otherwise
 }
 
@@ -43,6 +44,9 @@ func OpenEnv(ctx context.Context, o EnvOptions) (_ *Env, err error) {
 		return nil, err
 	}
 	s := &Env{env: h}
+	if o.Design != "" { // the stores are private, so a wrong design harms no order
+		o.Settings = append([]string{"SECKILL_ALLOW_WRONG_DESIGN=1"}, o.Settings...)
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -60,18 +64,20 @@ func OpenEnv(ctx context.Context, o EnvOptions) (_ *Env, err error) {
 func (s *Env) openStores(ctx context.Context, o EnvOptions) (err error) {
 	if o.Embedded {
 		s.Stores = "embedded stores"
-		s.shop, err = s.env.openEmbedded(ctx, o.Settings)
+		s.shop, err = s.env.openEmbedded(ctx, o.Settings, o.Design)
 		return err
 	}
 	err = s.env.openServers(ctx)
 	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
 		s.Stores = fmt.Sprintf("embedded stores, because %s is not installed", missing.Program)
-		s.shop, err = s.env.openEmbedded(ctx, o.Settings)
+		s.shop, err = s.env.openEmbedded(ctx, o.Settings, o.Design)
 		return err
 	}
 	if err == nil {
 		s.Stores = "MariaDB with durable commits, and Redis"
-		s.shop, err = s.env.open(ctx, path{env: append([]string{defaultRate}, o.Settings...)})
+		f := s.env.alone()
+		f.design = o.Design
+		s.shop, err = s.env.openFleet(ctx, path{env: append([]string{defaultRate}, o.Settings...)}, f)
 	}
 	return err
 }
@@ -79,10 +85,10 @@ func (s *Env) openStores(ctx context.Context, o EnvOptions) (err error) {
 // defaultRate is the default limit of one user, which the benchmark lifts.
 const defaultRate = "SECKILL_RATE_LIMIT__PER_USER=20"
 
-func (h *env) openEmbedded(ctx context.Context, settings []string) (_ *deployment, err error) {
+func (h *env) openEmbedded(ctx context.Context, settings []string, design string) (_ *deployment, err error) {
 	s := &deployment{}
 	env := append([]string{"SECKILL_AUTH__SECRET=" + h.secret, freePort, freeAdminPort, jsonLog}, settings...)
-	if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
+	if err := s.serve(ctx, h, h.program, env, cluster{design: design}.serveArgs()...); err != nil {
 		return nil, err
 	}
 	s.admin, err = h.adminToken(ctx, env)

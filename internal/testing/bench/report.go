@@ -15,6 +15,7 @@ type Report struct {
 	Quick       bool     `json:"quick,omitempty"` // too short to be a measurement
 	Paths       []Row    `json:"paths,omitempty"`
 	Absent      []string `json:"absent,omitempty"`   // paths whose settings this build refuses
+	Designs     []Row    `json:"designs,omitempty"`  // At: connections
 	Ordering    string   `json:"ordering,omitempty"` // the path that the rest is measured on
 	Fleets      []Row    `json:"fleets,omitempty"`   // At: instances
 	Coupons     []Row    `json:"coupons,omitempty"`  // At: coupons on sale at once

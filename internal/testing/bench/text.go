@@ -99,6 +99,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&t, "- %s: %s answers 202 a second\n", queue, whole(q[queuedRate]))
 	}
 	table(&t, "What one answer costs", "path", r.Paths, costs)
+	table(&t, "Designs", "design", r.Designs, speeds)
 	if r.Ordering != "" {
 		t.WriteString("\nWhat follows is measured on: " + r.Ordering + "\n")
 	}

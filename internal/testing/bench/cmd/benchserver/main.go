@@ -2,7 +2,7 @@
 // told to stop. It prints what the generator needs to know, a NAME=value a line; the
 // last line begins with #.
 //
-//	go run ./internal/testing/bench/cmd/benchserver [-users N] [-embedded] [SECKILL_NAME=value …]
+//	go run ./internal/testing/bench/cmd/benchserver [-users N] [-embedded] [-design NAME] [SECKILL_NAME=value …]
 package main
 
 import (
@@ -21,6 +21,7 @@ func run(ctx context.Context) error {
 	o := bench.EnvOptions{Root: "."}
 	flag.IntVar(&o.Users, "users", 20_000, "how many users have a token")
 	flag.BoolVar(&o.Embedded, "embedded", false, "on embedded stores, whatever is installed")
+	flag.StringVar(&o.Design, "design", "", "what makes the orders (default: this program's own order path)")
 	flag.Parse()
 	o.Settings = flag.Args()
 	s, err := bench.OpenEnv(ctx, o)
