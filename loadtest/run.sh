@@ -8,6 +8,7 @@
 #   LT_PEAK=3000 LT_DURATION_FACTOR=2 loadtest/run.sh       requests per second at the peak; everything twice as long
 #   LT_LATENCY_FACTOR=5 loadtest/run.sh                     a busy machine: answers may take five times as long
 #   LT_EMBEDDED=1 loadtest/run.sh                           on embedded stores, whatever is installed
+#   DESIGN=naive loadtest/run.sh                            another design makes the orders: docs/DESIGNS.md
 #
 # loadtest/README.md has all variables. Options of k6 such as K6_OUT work, except those that replace the scenarios.
 # In K6_OUT the word {scenario} stands for the name of the scenario.
@@ -62,7 +63,7 @@ touch "$folder/env"
 if [ -z "${LT_URL:-}" ]; then
 	go build -tags nomsgpack -o "$folder/benchserver" ./internal/testing/bench/cmd/benchserver || exit 2
 	# shellcheck disable=SC2086 # a word per setting
-	"$folder/benchserver" -users "${LT_USERS:-20000}" ${LT_EMBEDDED:+-embedded} ${LT_SERVER_SETTINGS:-} >"$folder/env" &
+	"$folder/benchserver" -users "${LT_USERS:-20000}" ${LT_EMBEDDED:+-embedded} ${DESIGN:+-design "$DESIGN"} ${LT_SERVER_SETTINGS:-} >"$folder/env" &
 	server=$!
 	until grep -q '^#' "$folder/env"; do
 		kill -0 "$server" 2>/dev/null || wrong "the server did not start"
