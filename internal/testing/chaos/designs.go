@@ -125,7 +125,7 @@ func (k *killing) play(ctx context.Context) (err error) {
 	k.acked = map[string]bool{}
 	k.settings = []string{
 		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + k.redis.Addr(), "SECKILL_AUTH__SECRET=" + k.client.env.secret,
-		"SECKILL_RATE__PER_USER=0", "SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
+		"SECKILL_RATE_LIMIT__PER_USER=0", "SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
 		"SECKILL_HTTP__DRAIN_DELAY=0s", "SECKILL_ALLOW_WRONG_DESIGN=1",
 	}
 	if out, err := servers.Command(ctx, k.env.Dir, k.o.Program, k.settings, "migrate").CombinedOutput(); err != nil {
@@ -300,7 +300,7 @@ func (k *killing) compare(ctx context.Context, coupon string) (live, lost int, e
 			lost++
 		}
 	}
-	return len(found), lost, rows.Err() //nolint:wrapcheck // the caller says what for
+	return len(found), lost, rows.Err()
 }
 
 // WriteDesigns writes the results as a table.

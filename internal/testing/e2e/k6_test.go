@@ -622,7 +622,7 @@ func TestLoadTestREADME_EachCommand_Works(t *testing.T) {
 		case strings.Contains(line, "bin/k6 run"):
 			assert.Regexp(t, `(?m)^spike +PASSED$`, out)
 		case strings.Contains(line, "seckill rush"):
-			assert.Contains(t, out, "clean")
+			assert.Contains(t, out, "AUDIT CLEAN")
 		}
 	}
 	assert.FileExists(t, filepath.Join(folder, "points.json"))

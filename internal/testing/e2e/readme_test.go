@@ -106,6 +106,7 @@ func theSteps() []step {
 		{command: "make loadtest", why: "its scripts have tests of their own", do: made("loadtest/run.sh")},
 		{command: "go run -tags nomsgpack ./internal/testing/bench/cmd/bench", why: long, do: aProgram},
 		{command: "go run -tags nomsgpack ./cmd/seckill lab run unlock-before-commit", do: labRun},
+		{command: "go run -tags nomsgpack ./cmd/seckill demo --compare", why: long, do: nothing},
 		{command: "make chaos", why: long, do: made("bin/seckill-chaos chaos", "--html bin/chaos.html")},
 		{command: "make up", why: "it needs docker", do: containersOf("mysql", "redis")},
 		{command: "make .env", do: writeEnv},

@@ -69,7 +69,8 @@ func (m skipMaker) Prepare(ctx context.Context, couponID int64) error {
 				args = append(args, couponID, last+done+i+1)
 			}
 			rows := strings.TrimPrefix(strings.Repeat(", (?, ?)", int(n)), ", ")
-			_, err = tx.ExecContext(ctx, "INSERT INTO design_units (coupon_id, unit) VALUES "+rows, args...) //nolint:gosec // rows has placeholders only
+			insert := "INSERT INTO design_units (coupon_id, unit) VALUES " + rows //nolint:gosec // rows has placeholders only
+			_, err = tx.ExecContext(ctx, insert, args...)
 		}
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "UPDATE coupons SET stock = stock - ? WHERE id = ?", units, couponID)

@@ -186,7 +186,11 @@ func isDuplicate(err error) bool {
 	return number(err) == 1062 || isSQLite(err, "UNIQUE constraint failed")
 }
 
-func isMissing(err error) bool { return number(err) == 1146 || isSQLite(err, "no such table") }
+// isMissing reports whether a table is missing. MariaDB refuses a user with rights on single tables the same way, whether
+// or not there is a table with that name.
+func isMissing(err error) bool {
+	return number(err) == 1146 || number(err) == 1142 || isSQLite(err, "no such table")
+}
 
 func isDeadlock(err error) bool { return number(err) == 1213 || number(err) == 1205 }
 

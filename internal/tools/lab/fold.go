@@ -6,7 +6,7 @@ import (
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
-// shownLines is how many lines of a block stand beside a drawing. Only what was run may be more.
+// shownLines is the largest number of lines of a block that a drawing shows, unless more of them ran.
 const shownLines = 20
 
 // foldAll folds each block of the code.
