@@ -95,6 +95,15 @@ func (r *run) fetchAuditAtRest(ctx context.Context) (auditReport, error) {
 	}
 }
 
+// soldAgain returns the units that came back between two audits and were sold once more. The units that were left at
+// the first audit, and those that a raise added, are sold first. An oversold unit never came back.
+func soldAgain(before, after auditReport) int {
+	orders := after.Orders - before.Orders
+	fresh := max(0, before.Stock) + after.Total - before.Total
+	cameBack := orders - fresh + after.Stock
+	return max(0, min(orders-fresh-max(0, after.Oversold-before.Oversold), cameBack))
+}
+
 // noteAudit ends the run if the server is gone.
 func (r *run) noteAudit(asked time.Time, err error) {
 	var a answer

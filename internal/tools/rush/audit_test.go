@@ -108,6 +108,40 @@ func TestRush_CancelledUnits_AreCountedWhenTheyAreSoldAgain(t *testing.T) {
 	require.Equal(t, []int{30, 30, 20}, []int{rep.Accepted, rep.Cancelled, rep.SoldAgain})
 }
 
+func TestSoldAgain_TwoAudits_CountsOnlyUnitsThatCameBackBetweenThem(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		before, after auditReport
+		want          int
+	}{
+		"19 of 38 came back before the run": {auditReport{Total: 100, Stock: 19, Orders: 100}, auditReport{Total: 100, Orders: 138}, 19},
+		"all came back before the run":      {auditReport{Total: 10, Stock: 2, Orders: 10}, auditReport{Total: 10, Orders: 12}, 0},
+		"one came back and is left":         {auditReport{Total: 10, Stock: 10}, auditReport{Total: 10, Stock: 6, Orders: 5}, 0},
+		"three were sold again":             {auditReport{Total: 10, Stock: 10}, auditReport{Total: 10, Orders: 13}, 3},
+		"a raise":                           {auditReport{Total: 10, Orders: 10}, auditReport{Total: 15, Orders: 15}, 0},
+		"two were oversold":                 {auditReport{Total: 10, Stock: 10}, auditReport{Total: 10, Orders: 12, Oversold: 2}, 0},
+	} {
+		require.Equal(t, tc.want, soldAgain(tc.before, tc.after), name)
+	}
+}
+
+func TestRush_PageIsBehindTheAudit_StartsWithTheAuditsCount(t *testing.T) {
+	t.Parallel()
+	s := open(t, &fakeServer{stock: 34})
+	s.report = func(in *auditReport, _ int) { in.Stock, in.Redis = 32, 32 }
+	var units int
+	rep := s.rush(t, Options{Users: 1, Opening: func(left, _ int) { units = left }})
+	require.Equal(t, []int{32, 32}, []int{units, rep.Left})
+}
+
+func TestRush_UnitsAreLeft_RateIsOfTheWholeRun(t *testing.T) {
+	t.Parallel()
+	s := open(t, &fakeServer{stock: 50})
+	rep := s.rush(t, Options{Users: 20, FirstUser: 1, DoubleTapEvery: 1, Rate: 1000})
+	require.False(t, rep.SoldOut)
+	require.InDelta(t, 20/rep.Seconds, rep.OrdersPerSecond, 0.01)
+}
+
 func TestRush_LostOrders_AreCountedAndNamed(t *testing.T) {
 	t.Parallel()
 	s := open(t, &fakeServer{stock: 10})

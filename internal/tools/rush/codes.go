@@ -7,4 +7,7 @@ const (
 	codeLimitReached = "limit_reached"
 	codeNotStarted   = "not_started"
 	codeEnded        = "ended"
+
+	codeInProgress      = "request_in_progress"
+	codeUnauthenticated = "unauthenticated"
 )

@@ -166,6 +166,10 @@ func (s *fakeServer) owned(answer func(http.ResponseWriter, *sold)) http.Handler
 }
 
 func (s *fakeServer) serveAudit(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") == "Bearer forged" {
+		refuse(w, 401, "unauthenticated", "")
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer admin" {
 		refuse(w, 403, "forbidden", "")
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -135,20 +136,43 @@ func (o Options) check() error {
 	}
 	u, err := url.Parse(o.URL)
 	switch {
-	case err != nil:
-		return wrong("the server's URL: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return wrong("the server's URL %q must look like http://host:port", o.URL)
+	case err != nil && strings.Contains(o.URL, "://"):
+		return wrong("--url: %w", err)
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return wrong("--url %q needs http:// or https://, as in http://host:port", o.URL)
 	case o.Token == nil:
 		return wrong("buyers need a way to get a token")
 	case strings.Trim(o.Coupon, "0123456789") != "":
-		return wrong("not a coupon id: %q", o.Coupon)
-	case o.Users < 1:
-		return wrong("users must be 1 or more")
-	case o.FirstUser < 1, o.Concurrency < 1, o.Tries < 1, o.Timeout < 0, o.Taps < 0, o.DoubleTapEvery < 0, o.Rate < 0:
-		return wrong("first user, concurrency, tries, timeout, taps, double taps and rate cannot be negative")
-	case o.PayPercent < 0, o.CancelPercent < 0, o.PayPercent+o.CancelPercent > 100:
-		return wrong("the percentages of payments and cancellations must be from 0 to 100 together")
+		return wrong("--coupon: not a coupon id: %q", o.Coupon)
+	case o.FirstUser < 1:
+		return wrong("--first-user must be 1 or more, not %d", o.FirstUser)
+	case o.Timeout < 0:
+		return wrong("--timeout cannot be negative: %v", o.Timeout)
+	case o.Rate < 0:
+		return wrong("--rate must be 0 or more, not %v", o.Rate)
+	}
+	for _, flag := range []struct {
+		name            string
+		n, least, limit int
+	}{
+		{"--users", o.Users, 1, math.MaxInt},
+		{"--concurrency", o.Concurrency, 1, math.MaxInt},
+		{"--same-user", o.Taps, 0, math.MaxInt},
+		{"--double-tap-every", o.DoubleTapEvery, 0, math.MaxInt},
+		{"--pay-percent", o.PayPercent, 0, 100},
+		{"--cancel-percent", o.CancelPercent, 0, 100},
+		{"tries", o.Tries, 1, math.MaxInt},
+	} {
+		switch {
+		case flag.n >= flag.least && flag.n <= flag.limit:
+		case flag.limit == math.MaxInt:
+			return wrong("%s must be %d or more, not %d", flag.name, flag.least, flag.n)
+		default:
+			return wrong("%s must be from %d to %d, not %d", flag.name, flag.least, flag.limit, flag.n)
+		}
+	}
+	if both := o.PayPercent + o.CancelPercent; both > 100 {
+		return wrong("--pay-percent and --cancel-percent must be 100 or less together, not %d", both)
 	}
 	return nil
 }

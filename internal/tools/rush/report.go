@@ -41,7 +41,7 @@ type Report struct {
 	// the last acknowledged order. Waiting for refusals is not in it.
 	SoldOut           bool
 	SellingSeconds    float64
-	OrdersPerSecond   float64 // accepted, in SellingSeconds
+	OrdersPerSecond   float64 // accepted, in SellingSeconds if the coupon was sold out, otherwise in Seconds
 	Seconds           float64 // from the first request to the last outcome, waiting included
 	RequestsPerSecond float64 // answered HTTP requests of buyers: purchase requests, repeats, polls, payments, cancellations
 	P50Millis         float64 // latency of accepted orders, repeats and polling included,
@@ -74,6 +74,7 @@ type Parameters struct {
 	Date    time.Time // of the start
 	Options Options   // as they were used
 	Units   int       // that may be sold in all
+	Left    int       // of them at the start
 	Limit   int       // of one user
 }
 
@@ -118,6 +119,18 @@ func (r Report) With(later Report, note string) Report {
 	return r
 }
 
+// rate returns the accepted orders per second while there was stock: the whole run if the coupon was not sold out.
+func (r Report) rate() float64 {
+	while := r.Seconds
+	if r.SoldOut {
+		while = r.SellingSeconds
+	}
+	if while <= 0 {
+		return 0
+	}
+	return float64(r.Accepted) / while
+}
+
 func added(a, b map[string]int) map[string]int {
 	all := maps.Clone(a)
 	if all == nil {
@@ -139,7 +152,7 @@ func (r *run) parameters() Parameters {
 	if date.IsZero() {
 		date = time.Now()
 	}
-	return Parameters{Version: r.Version, Date: date, Options: r.Options, Units: r.stock, Limit: r.sale.Limit}
+	return Parameters{Version: r.Version, Date: date, Options: r.Options, Units: r.stock, Left: r.sale.Left, Limit: r.sale.Limit}
 }
 
 // report returns the run's own half of the report, before the audit.
@@ -174,9 +187,7 @@ func (r *run) report(f findings, seconds float64) Report {
 	}
 	rep.SoldOut = r.accepted > 0 && r.refused[codeSoldOut] > 0
 	rep.SellingSeconds = r.selling()
-	if rep.SellingSeconds > 0 {
-		rep.OrdersPerSecond = float64(r.accepted) / rep.SellingSeconds
-	}
+	rep.OrdersPerSecond = rep.rate()
 	if seconds > 0 {
 		rep.RequestsPerSecond = float64(r.requests.Load()) / seconds
 	}

@@ -45,9 +45,9 @@ func TestReport_Text_TellsTheSale(t *testing.T) {
 	require.Equal(t, `  coupons  ██████████████████████████████████  500 of 500 sold
   people   ██████████████████████████████████  13,333 requests in 2.50 s
 
-         555  bought one                orders
+         555  bought                    orders
       12,680  came too late             sold_out
-          94  tried a second time       limit_reached
+          94  have bought already       limit_reached
            2  were rejected             cooldown
            2  got no answer             timeout
 
@@ -146,7 +146,58 @@ func TestReport_NotAudited_SaysWhy(t *testing.T) {
 	r := soldOut()
 	r.Audit, r.Stores, r.AuditReason = AuditNotRun, nil, "there is no administrator's token: set SECKILL_AUTH__SECRET"
 	got := text(t, r, Style{Colour: true})
-	require.Contains(t, got, "AUDIT NOT RUN: there is no administrator's token: set SECKILL_AUTH__SECRET.\n  oversold 0   sold twice 0   lost 0 of 555 read back\n")
+	require.Contains(t, got, "AUDIT NOT RUN: there is no administrator's token: set SECKILL_AUTH__SECRET.\n")
+	require.Contains(t, got, "  555 orders by the answers\n")
+	for _, invented := range []string{"oversold", "sold twice", "lost", "sold again", "of 500 sold"} {
+		require.NotContains(t, got, invented)
+	}
+}
+
+func TestReport_ViolatedWithoutAudit_ListsOnlyTheViolations(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.Audit, r.Stores, r.Violations = AuditViolated, nil, []string{"lost: order 7"}
+	got := text(t, r, Style{Details: true})
+	require.Contains(t, got, "AUDIT VIOLATED  by the answers to the buyers, without the server's audit\n  ✘ lost: order 7\n")
+	require.NotContains(t, got, "new in the database")
+}
+
+func TestReport_StoppedBeforeItBegan_InventsNothing(t *testing.T) {
+	t.Parallel()
+	r := Report{Audit: AuditNotRun, Stopped: true}
+	r.Options.Users = 10
+	got := text(t, r, Style{})
+	require.Contains(t, got, "  coupons  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  0 orders by the answers\n")
+	require.Contains(t, got, "No request was sent.")
+}
+
+func TestReport_NotSoldOut_PrintsNoRateOfTheStock(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.SoldOut, r.OrdersPerSecond = false, 20
+	require.Contains(t, text(t, r, Style{}), "  Not sold out. 20 orders a second.\n")
+	r.OrdersPerSecond = 0.4
+	require.Contains(t, text(t, r, Style{}), "  Not sold out.\n")
+	r.SoldOut = true
+	require.Contains(t, text(t, r, Style{}), "  Sold out after 0.92 s.\n")
+}
+
+func TestReport_UnitsCameBack_SaysFromWhere(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.Cancelled, r.SoldAgain = 0, 1
+	require.Contains(t, text(t, r, Style{}), "\n  1 unit that came back was sold again.\n")
+	r.Cancelled, r.SoldAgain = 19, 38
+	require.Contains(t, text(t, r, Style{}), "  19 orders were cancelled. With those of other or expired orders, 38 units\n  that came back were sold again.\n")
+}
+
+func TestReport_RejectedForTheClient_NamesTheReason(t *testing.T) {
+	t.Parallel()
+	r := soldOut()
+	r.Refused = map[string]int{codeInProgress: 3, codeUnauthenticated: 2}
+	got := text(t, r, Style{})
+	require.Contains(t, got, "  had a request in progress request_in_progress\n")
+	require.Contains(t, got, "  had no valid token        unauthenticated\n")
 }
 
 func TestHeading_Crowd_IsInTheWordsOfAShop(t *testing.T) {
@@ -159,6 +210,8 @@ func TestHeading_Crowd_IsInTheWordsOfAShop(t *testing.T) {
 		"1 person wants 1 coupon, at most 2 each.":                                   {Options{Users: 1}, 1, 2},
 		"5 people want 1 coupon. Every 7th of them tries twice.":                     {Options{Users: 5, DoubleTapEvery: 7}, 1, 0},
 		"One user sends 20 requests at once for 500 coupons, one each.":              {Options{Taps: 20}, 500, 1},
+		"500 people want a coupon, and none is left.":                                {Options{Users: 500, DoubleTapEvery: 3}, 0, 1},
+		"One user sends 20 requests at once, and no coupon is left.":                 {Options{Taps: 20}, 0, 1},
 	} {
 		require.Equal(t, want, c.o.Heading(c.units, c.limit))
 	}

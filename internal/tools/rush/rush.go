@@ -164,9 +164,13 @@ func (r *run) prepareAudit(ctx context.Context, mayLogin bool) error {
 	if r.AdminToken != "" {
 		in, err := r.fetchAudit(ctx)
 		if err != nil {
+			if no, is := errors.AsType[*refusal](err); is && no.status == http.StatusUnauthorized {
+				err = fmt.Errorf("%w: %s", err, wrongSecret)
+			}
 			return fmt.Errorf("read the audit before the run: %w", err)
 		}
 		r.before, r.stock = in, in.Total
+		r.sale.Left = max(0, in.Stock) // an instance refreshes the page's count only now and then
 		if r.Home != nil {
 			r.shards = len(in.Shards)
 		}
@@ -221,6 +225,10 @@ func (r *run) wrapUp(ctx context.Context) Report {
 	rep.ReadBack = r.readBack(ctx)
 	rep.Lost = r.lost
 	r.audit(ctx, &rep, f)
+	rep.OrdersPerSecond = rep.rate() // the audit may have found that no unit is left
+	if rep.Refused[codeUnauthenticated] > 0 {
+		rep.note("the server rejected tokens of buyers: %s", wrongSecret)
+	}
 	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 		rep.GaveUp, rep.Stopped = cause.Error(), true
 	}
@@ -254,7 +262,7 @@ func (r *run) audit(ctx context.Context, rep *Report, f findings) {
 	rep.Committed = in.Orders - r.before.Orders
 	rep.Stores = &Stores{Sold: in.Total - in.Stock, LeftInDatabase: in.Stock, LeftInRedis: in.Redis}
 	rep.ByOthers = max(0, rep.Committed-f.distinct)
-	rep.SoldAgain = max(0, in.Orders-in.Total) - max(0, r.before.Orders-r.before.Total)
+	rep.SoldAgain = soldAgain(r.before, in)
 	rep.SoldOut = rep.SoldOut || rep.Accepted > 0 && in.Stock == 0
 	rep.Lost = max(rep.Lost, f.distinct-rep.Committed)
 	rep.Oversold = max(f.oversold, in.Oversold)

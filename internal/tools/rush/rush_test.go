@@ -1,6 +1,7 @@
 package rush
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -113,6 +114,15 @@ func TestRun_NoAudit_JudgesByRecord(t *testing.T) {
 	require.False(t, rep.Clean())
 }
 
+func TestRun_ForeignTokens_NotesTheSecret(t *testing.T) {
+	s := open(t, &fakeServer{stock: 5})
+	foreign := func(context.Context, int64) (string, error) { return "forged", nil }
+	rep, err := Run(t.Context(), Options{URL: s.url, Users: 3, Token: foreign, NoAudit: true})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{codeUnauthenticated: 3}, rep.Refused)
+	require.Contains(t, rep.Notes, "the server rejected tokens of buyers: "+wrongSecret)
+}
+
 func TestRun_PrefixInURL_IsKept(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	behind := http.NewServeMux()
@@ -131,17 +141,21 @@ func TestRun_InvalidOptions_DoNotStart(t *testing.T) {
 		change func(*Options)
 		says   string
 	}{
-		"without users":                {func(o *Options) { o.Users = 0 }, "users must be 1"},
+		"without users":                {func(o *Options) { o.Users = 0 }, "--users must be 1 or more, not 0"},
 		"without tokens":               {func(o *Options) { o.Token = nil }, "token"},
-		"to something that is no URL":  {func(o *Options) { o.URL = "localhost:8080" }, "http://host:port"},
+		"to something that is no URL":  {func(o *Options) { o.URL = "localhost:8080" }, `--url "localhost:8080" needs http://`},
+		"to an address alone":          {func(o *Options) { o.URL = "127.0.0.1:18060" }, `--url "127.0.0.1:18060" needs http://`},
 		"where nobody listens":         {func(o *Options) { o.URL = "http://127.0.0.1:1" }, "is it running? Start it with seckill serve"},
 		"for a coupon that is not":     {func(o *Options) { o.Coupon = "77" }, "coupon 77"},
 		"for a coupon that is a path":  {func(o *Options) { o.Coupon = "1/../2" }, "not a coupon id"},
-		"with more than all paying":    {func(o *Options) { o.PayPercent, o.CancelPercent = 60, 50 }, "100"},
+		"with more than all paying":    {func(o *Options) { o.PayPercent, o.CancelPercent = 60, 50 }, "together, not 110"},
 		"with a judge who is none":     {func(o *Options) { o.AdminToken = "guest" }, "403 forbidden"},
-		"with a negative rate":         {func(o *Options) { o.Rate = -1 }, "negative"},
+		"with a negative rate":         {func(o *Options) { o.Rate = -1 }, "--rate must be 0 or more"},
 		"with a token of two lines":    {func(o *Options) { o.Token = Signed2Lines }, "line break"},
-		"with negative double tapping": {func(o *Options) { o.DoubleTapEvery = -1 }, "negative"},
+		"with negative double tapping": {func(o *Options) { o.DoubleTapEvery = -1 }, "--double-tap-every must be 0 or more, not -1"},
+		"with too many paying":         {func(o *Options) { o.PayPercent = 101 }, "--pay-percent must be from 0 to 100, not 101"},
+		"with fewer than none leaving": {func(o *Options) { o.CancelPercent = -1 }, "--cancel-percent must be from 0 to 100, not -1"},
+		"with another secret":          {func(o *Options) { o.AdminToken = "forged" }, "401 unauthenticated: the secret of the tokens is not the server's"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{URL: s.url, Users: 2, Token: plainToken, AdminToken: "admin"}

@@ -32,8 +32,14 @@ func (o Options) Heading(units, limit int) string {
 	case limit > 1:
 		each = ", at most " + number(limit) + " each"
 	}
-	if o.Taps > 0 {
+	switch {
+	case o.Taps > 0 && units == 0:
+		return wrap("", "One user sends "+plural(o.Taps, "request", "requests")+" at once, and no coupon is left.")
+	case o.Taps > 0:
 		return wrap("", "One user sends "+plural(o.Taps, "request", "requests")+" at once for "+plural(units, "coupon", "coupons")+each+".")
+	}
+	if units == 0 {
+		return wrap("", plural(o.Users, "person wants", "people want")+" a coupon, and none is left.")
 	}
 	twice := ""
 	switch o.DoubleTapEvery {
@@ -83,25 +89,24 @@ func (r Report) WriteText(w io.Writer, s Style) error {
 	return err
 }
 
-// sold returns the units that buyers have, as far as is known.
-func (r Report) sold() int {
-	if r.Stores != nil {
-		return r.Stores.Sold
-	}
-	return r.Committed - r.Cancelled
-}
-
 // ranked reports whether some requests got a unit and others came too late, so that there is an order to judge.
 func (r Report) ranked() bool {
 	return r.Accepted > 0 && r.Refused[codeSoldOut]+r.Refused[codeNotDrawn] > 0
 }
 
 func (r Report) writeBars(b *bytes.Buffer) {
-	b.WriteString(bar("coupons", r.sold(), r.Units, number(r.sold())+" of "+number(r.Units)+" sold"))
+	if r.Stores != nil {
+		b.WriteString(bar("coupons", r.Stores.Sold, r.Units, r.soldOfAll()))
+	} else {
+		b.WriteString(bar("coupons", r.Accepted-r.Cancelled, max(1, r.Left), plural(r.Accepted, "order", "orders")+" by the answers"))
+	}
 	answered := r.Accepted + sum(r.Refused) + r.Failed
 	b.WriteString(bar("people", answered, max(r.Asked, r.Options.taps()), plural(r.Asked, "request", "requests")+" in "+seconds(r.Seconds)))
 	b.WriteByte('\n')
 }
+
+// soldOfAll returns in words the units that buyers have. Only an audit can count them.
+func (r Report) soldOfAll() string { return number(r.Stores.Sold) + " of " + number(r.Units) + " sold" }
 
 // outcome returns in words what became of the requests that were refused with a code.
 func (r Report) outcome(code string) string {
@@ -110,7 +115,7 @@ func (r Report) outcome(code string) string {
 		return "came too late"
 	case codeLimitReached:
 		if r.Limit == 1 {
-			return "tried a second time"
+			return "have bought already"
 		}
 		return "had as many as allowed"
 	case codeNotDrawn:
@@ -119,13 +124,17 @@ func (r Report) outcome(code string) string {
 		return "came before the opening"
 	case codeEnded:
 		return "came after the end"
+	case codeInProgress:
+		return "had a request in progress"
+	case codeUnauthenticated:
+		return "had no valid token"
 	}
 	return "were rejected"
 }
 
 func (r Report) writeOutcomes(b *bytes.Buffer) {
 	row := func(n int, what, key string) { fmt.Fprintf(b, "  %10s  %-25s %s\n", number(n), what, key) }
-	row(r.Accepted, "bought one", "orders")
+	row(r.Accepted, "bought", "orders")
 	for _, c := range byCount(r.Refused) {
 		row(c.n, r.outcome(c.name), c.name)
 	}
@@ -157,15 +166,18 @@ func (r Report) writeTimes(b *bytes.Buffer) {
 // writeSale writes what became of the sale, in sentences.
 func (r Report) writeSale(b *bytes.Buffer) {
 	b.WriteByte('\n')
-	rate := ""
-	if r.OrdersPerSecond > 0 {
-		rate = plural(int(r.OrdersPerSecond+0.5), "order", "orders") + " a second while there was stock."
-	}
+	rate := plural(int(r.OrdersPerSecond+0.5), "order", "orders") + " a second"
 	switch {
+	case r.SoldOut && r.OrdersPerSecond < 0.5:
+		line(b, "Sold out after "+seconds(r.SellingSeconds)+".")
 	case r.SoldOut:
-		line(b, "Sold out after "+seconds(r.SellingSeconds)+", "+rate)
+		line(b, "Sold out after "+seconds(r.SellingSeconds)+", "+rate+" while there was stock.")
+	case r.Accepted > 0 && r.OrdersPerSecond < 0.5:
+		line(b, "Not sold out.")
 	case r.Accepted > 0:
-		line(b, "Not sold out. "+rate)
+		line(b, "Not sold out. "+rate+".")
+	case r.Asked == 0:
+		line(b, "No request was sent.")
 	default:
 		line(b, "No request got a coupon.")
 	}
@@ -175,13 +187,7 @@ func (r Report) writeSale(b *bytes.Buffer) {
 	if r.Paid > 0 {
 		line(b, plural(r.Paid, "order was", "orders were")+" paid.")
 	}
-	if r.Cancelled+r.SoldAgain > 0 {
-		again := ""
-		if r.Stores != nil {
-			again = ", and " + plural(r.SoldAgain, "unit that came back was", "units that came back were") + " sold again"
-		}
-		line(b, plural(r.Cancelled, "order was", "orders were")+" cancelled"+again+".")
-	}
+	r.writeReturned(b)
 	if r.ByOthers > 0 {
 		other := " by another buyer, such as you on the page."
 		if r.Failed > 0 {
@@ -190,6 +196,23 @@ func (r Report) writeSale(b *bytes.Buffer) {
 		line(b, "In the database are "+number(r.Committed-r.ByOthers)+" orders by this crowd, "+number(r.ByOthers)+other)
 	}
 	b.WriteByte('\n')
+}
+
+// writeReturned writes how many orders were cancelled, and how many units were sold again. Without an audit the second
+// figure is not known. Units also come back from orders that expire, and from orders of other buyers.
+func (r Report) writeReturned(b *bytes.Buffer) {
+	cancelled := plural(r.Cancelled, "order was", "orders were") + " cancelled"
+	cameBack := plural(r.SoldAgain, "unit that came back was", "units that came back were") + " sold again."
+	switch {
+	case r.Cancelled > 0 && r.Stores == nil:
+		line(b, cancelled+".")
+	case r.Cancelled > 0 && r.SoldAgain <= r.Cancelled:
+		line(b, cancelled+", and "+cameBack)
+	case r.Cancelled > 0:
+		line(b, cancelled+". With those of other or expired orders, "+cameBack)
+	case r.SoldAgain > 0:
+		line(b, cameBack)
+	}
 }
 
 func (r Report) writeDetails(b *bytes.Buffer) {
@@ -205,8 +228,11 @@ func (r Report) writeDetails(b *bytes.Buffer) {
 		line(b, fmt.Sprintf("The server told %s to wait (Retry-After). Without that waiting p50 is %s, p99 %s.",
 			plural(r.Told, "buyer", "buyers"), millisText(r.UntoldP50Millis), millisText(r.UntoldP99Millis)))
 	}
-	line(b, fmt.Sprintf("%s in the database since the start of the run; %s by their owners.",
-		plural(r.Committed, "order is new", "orders are new"), readBackText(r)))
+	isNew := ""
+	if r.Stores != nil {
+		isNew = plural(r.Committed, "order is new", "orders are new") + " in the database since the start of the run; "
+	}
+	line(b, isNew+readBackText(r)+" by their owners.")
 	if r.ranked() {
 		r.writeFairness(b)
 	}
@@ -269,19 +295,20 @@ func (r Report) writeVerdict(b *bytes.Buffer, colour bool) {
 	case AuditViolated:
 		word, paint = "AUDIT VIOLATED", red
 	}
-	rest := "  " + number(r.sold()) + " of " + number(r.Units) + " sold"
-	if s := r.Stores; s != nil {
-		rest += ", " + number(s.LeftInDatabase) + " left"
-	}
-	if word == "AUDIT NOT RUN" {
-		rest = ": " + cmp.Or(r.AuditReason, "the run did not get so far") + "."
+	rest := ": " + cmp.Or(r.AuditReason, "the run did not get so far") + "."
+	if r.Stores != nil {
+		rest = "  " + r.soldOfAll() + ", " + number(r.Stores.LeftInDatabase) + " left"
+	} else if r.Audit == AuditViolated {
+		rest = "  by the answers to the buyers, without the server's audit"
 	}
 	head := strings.TrimPrefix(wrap("", word+rest), word)
 	if colour && paint != "" {
 		word = paint + word + plain
 	}
 	b.WriteString(word + head + "\n")
-	line(b, strings.Join(r.promises(), "   "))
+	if r.Stores != nil {
+		line(b, strings.Join(r.promises(), "   "))
+	}
 	for i, v := range r.Violations {
 		if i == mostShown {
 			line(b, "✘ and "+number(len(r.Violations)-mostShown)+" more, which --json lists")
@@ -291,19 +318,18 @@ func (r Report) writeVerdict(b *bytes.Buffer, colour bool) {
 	}
 }
 
-// promises returns the four promises as numbers. The blanks in each are not broken over lines.
+// promises returns the four promises as numbers, which only an audit can count. The blanks in each are not broken
+// over lines.
 func (r Report) promises() []string {
 	all := []string{
 		"oversold " + number(r.Oversold), "sold twice " + number(r.Duplicates),
 		"lost " + number(r.Lost) + " of " + number(r.ReadBack) + " read back",
 	}
-	if s := r.Stores; s != nil {
-		is := "="
-		if s.LeftInRedis != s.LeftInDatabase {
-			is = "≠"
-		}
-		all = append(all, "Redis "+number(s.LeftInRedis)+" "+is+" database "+number(s.LeftInDatabase))
+	is := "="
+	if r.Stores.LeftInRedis != r.Stores.LeftInDatabase {
+		is = "≠"
 	}
+	all = append(all, "Redis "+number(r.Stores.LeftInRedis)+" "+is+" database "+number(r.Stores.LeftInDatabase))
 	for i, one := range all {
 		all[i] = strings.ReplaceAll(one, " ", hardSpace)
 	}

@@ -73,6 +73,7 @@ func TestReport_RefusalsAfterTheSale_DoNotLowerTheRate(t *testing.T) {
 		for n := range 100 {
 			r.countAccepted(&ack{}, at(0.5+float64(n)/100), 0)
 		}
+		r.refused[codeSoldOut] = 1
 		r.soldUntil, r.last = at(2.5), at(last)
 		rep := r.report(findings{}, last)
 		require.InDelta(t, 2, rep.SellingSeconds, 0.001, "from 0.5 s to 2.5 s")

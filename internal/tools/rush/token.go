@@ -50,12 +50,21 @@ func Sessions(url string, client *http.Client) func(ctx context.Context, userID 
 			if err == nil {
 				return token, nil
 			}
+			if no, is := errors.AsType[*loginError](err); is && no.code == http.StatusNotFound {
+				err = fmt.Errorf("%w: the server's demo login is off: %s", err, howToSign)
+			}
 			if after == 0 || try == loginTries || !backoff(ctx, try, after) {
 				return "", fmt.Errorf("log in user %d at %s: %w", userID, target, err)
 			}
 		}
 	}
 }
+
+// These sentences say what to do if the server does not know the tokens.
+const (
+	howToSign   = "set SECKILL_AUTH__SECRET to the server's secret"
+	wrongSecret = "the secret of the tokens is not the server's: " + howToSign
+)
 
 // loginTries bounds the attempts of one buyer to log in, about a second apart.
 const loginTries = 30
@@ -65,6 +74,14 @@ const (
 	sessionsPath = "/api/v1/sessions"
 	adminLogin   = `{"user_id":"1","role":"admin"}`
 )
+
+// loginError is an answer to a login that is not a 201.
+type loginError struct {
+	status string
+	code   int
+}
+
+func (e *loginError) Error() string { return e.status }
 
 // login sends one request with the body. If the server wants a later request, after is above 0.
 func login(ctx context.Context, client *http.Client, target, body string) (token string, after time.Duration, err error) {
@@ -83,7 +100,7 @@ func login(ctx context.Context, client *http.Client, target, body string) (token
 		return "", 0, fmt.Errorf("read the answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusCreated {
-		return "", retryAfter(resp.Header.Get("Retry-After")), errors.New(resp.Status)
+		return "", retryAfter(resp.Header.Get("Retry-After")), &loginError{resp.Status, resp.StatusCode}
 	}
 	var session struct {
 		Token string `json:"token"`

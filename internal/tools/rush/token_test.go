@@ -56,7 +56,7 @@ func TestToken_Session_ReturnsOne(t *testing.T) {
 	_, err = login(t.Context(), 7)
 	require.ErrorContains(t, err, "no token")
 	_, err = login(t.Context(), 8)
-	require.ErrorContains(t, err, "404")
+	require.ErrorContains(t, err, "404 Not Found: the server's demo login is off: set SECKILL_AUTH__SECRET to the server's secret")
 }
 
 func TestToken_EveryBuyer_HasOneBeforeTheStart(t *testing.T) {
