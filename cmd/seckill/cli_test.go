@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -78,6 +79,9 @@ func TestCLI_WrongValueOfAFlag_SaysWhatWasExpected(t *testing.T) {
 		"demo --starts-in 5":  `--starts-in: "5" is not a time such as 30s`,
 		"demo --open=maybe":   `--open: "maybe" is not true or false`,
 		"demo --addr nowhere": `--addr "nowhere" must be host:port, such as 127.0.0.1:8080`,
+
+		"rush --pay-percent 101":     `--pay-percent must be from 0 to 100, not 101: see seckill rush --help`,
+		"rush --url 127.0.0.1:18060": `--url "127.0.0.1:18060" needs http:// or https://`,
 	} {
 		code, out, complaint := typed(t, nil, strings.Fields(line)...)
 		assert.Equal(t, cli.ExitUsage, code, line)
@@ -85,6 +89,17 @@ func TestCLI_WrongValueOfAFlag_SaysWhatWasExpected(t *testing.T) {
 		assert.NotContains(t, complaint, "strconv", line)
 		assert.Equal(t, 1, strings.Count(complaint, "\n"), complaint)
 		assert.Empty(t, out, line)
+	}
+}
+
+func TestReport_WithDetails_AdvisesNoDetails(t *testing.T) {
+	for name, next := range map[string]func(details bool) [][2]string{
+		"rush":        func(details bool) [][2]string { return rushNext("http://127.0.0.1:8080", details) },
+		"demo":        func(details bool) [][2]string { return demoNext(false, details) },
+		"demo --open": func(details bool) [][2]string { return demoNext(true, details) },
+	} {
+		require.Contains(t, fmt.Sprint(next(false)), "--details", name)
+		require.NotContains(t, fmt.Sprint(next(true)), "--details", name)
 	}
 }
 

@@ -73,16 +73,21 @@ here, because its stores end with it.`,
 			d.Pace(changed)
 		}
 		d.Style.Colour = c.Colours(c.Out)
-		program := cli.Program()
-		d.Style.Next = [][2]string{
-			{"watch it", program + " demo --open"},
-			{"break it", program + " lab run unlock-before-commit"},
-			{"all of it", program + " demo --details"},
-		}
-		if d.KeepServing {
-			d.Style.Next = d.Style.Next[1:]
-		}
+		d.Style.Next = demoNext(d.KeepServing, d.Style.Details)
 		return d.Run(cmd.Context())
 	}
 	return cmd
+}
+
+// demoNext returns what the reader of a demo's report may do next, without what the reader has done.
+func demoNext(keepServing, details bool) (next [][2]string) {
+	program := cli.Program()
+	if !keepServing {
+		next = append(next, [2]string{"watch it", program + " demo --open"})
+	}
+	next = append(next, [2]string{"break it", program + " lab run unlock-before-commit"})
+	if !details {
+		next = append(next, [2]string{"all of it", program + " demo --details"})
+	}
+	return next
 }

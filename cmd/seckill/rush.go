@@ -69,11 +69,7 @@ embedded. If rush cannot read the audit, it says why, and the exit code is 1.
 		}
 		defer closeSessions()
 		style.Colour = c.Colours(c.Out)
-		style.Next = [][2]string{
-			{"watch it", o.URL},
-			{"open loop", cli.Program() + " rush --rate 2000 --users 60000"},
-			{"all of it", "the same command with --details, or --json for scripts"},
-		}
+		style.Next = rushNext(o.URL, style.Details)
 		if !style.JSON {
 			o.Opening = func(units, limit int) { _, _ = fmt.Fprintf(c.Out, "%s\n\n", o.Heading(units, limit)) }
 		}
@@ -90,6 +86,15 @@ embedded. If rush cannot read the audit, it says why, and the exit code is 1.
 		return report.Verdict(!o.NoAudit)
 	}
 	return cmd
+}
+
+// rushNext returns what the reader of a rush's report may do next. A reader of all details needs no advice for them.
+func rushNext(url string, details bool) [][2]string {
+	last := [2]string{"all of it", "the same command with --details, or --json for scripts"}
+	if details {
+		last = [2]string{"scripts", "the same command with --json"}
+	}
+	return [][2]string{{"watch it", url}, {"open loop", cli.Program() + " rush --rate 2000 --users 60000"}, last}
 }
 
 // reportFlags adds the flags of commands that end with the report of a run.
