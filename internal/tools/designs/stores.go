@@ -186,8 +186,8 @@ func isDuplicate(err error) bool {
 	return number(err) == 1062 || isSQLite(err, "UNIQUE constraint failed")
 }
 
-// isMissing reports whether a table is missing. MariaDB refuses a user with rights on single tables the same way, whether
-// or not there is a table with that name.
+// isMissing reports whether a table is missing. MariaDB also says 1142, to a user with rights on single tables, whether
+// there is such a table or not.
 func isMissing(err error) bool {
 	return number(err) == 1146 || number(err) == 1142 || isSQLite(err, "no such table")
 }
