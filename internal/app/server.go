@@ -40,6 +40,17 @@ type listeners struct {
 	stopWatch     func() // over the files of the certificate
 }
 
+// ListenError means that the program cannot listen on http.addr.
+type ListenError struct{ Err error }
+
+// Error names the settings of serve.
+func (e *ListenError) Error() string {
+	return fmt.Sprintf("http.addr: %v: choose another with --addr or SECKILL_HTTP__ADDR", e.Err)
+}
+
+// Unwrap returns the error of the system.
+func (e *ListenError) Unwrap() error { return e.Err }
+
 func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listeners, err error) {
 	most, err := maxConnections(cfg, system.DescriptorLimit())
 	if err != nil {
@@ -47,7 +58,7 @@ func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listene
 	}
 	var lc net.ListenConfig
 	if l.public, err = lc.Listen(ctx, "tcp", cfg.HTTP.Addr); err != nil {
-		return l, fmt.Errorf("http.addr: %w: choose another with --addr or SECKILL_HTTP__ADDR", err)
+		return l, &ListenError{err}
 	}
 	if l.admin, err = listenAdmin(ctx, lc, cfg); err != nil {
 		return l, errors.Join(fmt.Errorf("admin.addr: %w: choose another with SECKILL_ADMIN__ADDR", err), l.public.Close())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -36,10 +37,10 @@ type Result struct {
 	Oversold   int     `json:"oversold"`
 	SoldTwice  int     `json:"sold_twice"`
 	Lost       int     `json:"lost"`
-	SoldOutMS  float64 `json:"sold_out_after_ms"` // 0: units were left
+	SoldOutMS  float64 `json:"sold_out_after_ms"` // 0: units were left, or more orders than units were made
 	P50        float64 `json:"p50_ms"`
 	P99        float64 `json:"p99_ms"`
-	CPUPerMS   float64 `json:"cpu_per_order_ms"` // of this process: buyers, server and stores; 0: not known
+	CPUPerMS   float64 `json:"cpu_per_request_ms"` // of this process: buyers, server and stores; 0: not known
 	Clean      bool    `json:"clean"`
 	Violations int     `json:"violations"`
 }
@@ -48,6 +49,11 @@ type Result struct {
 // the file svg, unless svg is "". It returns an error if a right design was not clean.
 func (d *Demo) Compare(ctx context.Context, svg string) error {
 	c := Comparison{Users: d.Users, Units: d.Stock, Version: app.Version(), Date: time.Now().UTC().Format(time.RFC3339)}
+	if svg != "" { // before the sales, which take a while
+		if err := checkWritable(svg); err != nil {
+			return app.Usage(fmt.Errorf("--svg: %w", err))
+		}
+	}
 	var failed error
 	for _, name := range compared {
 		d.say("%-20s …\n", name)
@@ -83,6 +89,23 @@ func (d *Demo) Compare(ctx context.Context, svg string) error {
 	return failed
 }
 
+// checkWritable returns an error if the file at path cannot be written. It leaves a file as it is.
+func checkWritable(path string) error {
+	_, absent := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // the user's path
+	if err != nil {
+		if at, ok := errors.AsType[*os.PathError](err); ok {
+			err = at.Err
+		}
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	err = f.Close()
+	if absent != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
 // try plays the sale with one design on stores of its own.
 func (d *Demo) try(ctx context.Context, name string) (Result, error) {
 	open, err := designs.New(name, true)
@@ -101,6 +124,9 @@ func (d *Demo) measure(ctx context.Context, name string) (r Result, err error) {
 		return r, err
 	}
 	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{NewDesign: d.NewDesign})
+	if taken, ok := errors.AsType[*app.ListenError](err); ok {
+		return r, fmt.Errorf("%w: choose another address with --addr", taken.Err)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -121,17 +147,27 @@ func (d *Demo) measure(ctx context.Context, name string) (r Result, err error) {
 	}
 	r = Result{
 		Design: name, Orders: report.Committed, Oversold: report.Oversold, SoldTwice: report.Duplicates,
-		Lost: report.Lost, P50: report.P50Millis, P99: report.P99Millis,
-		Clean: report.Clean(), Violations: len(report.Violations),
+		Lost: report.Lost, P50: rounded(report.P50Millis), P99: rounded(report.P99Millis),
+		SoldOutMS: rounded(soldOutAfter(report, d.Stock)),
+		Clean:     report.Clean(), Violations: len(report.Violations),
 	}
-	if int64(report.Committed) >= d.Stock {
-		r.SoldOutMS = 1000 * report.SellingSeconds
-	}
-	if report.Committed > 0 {
-		r.CPUPerMS = 1000 * meter.used.Seconds() / float64(report.Committed)
+	if report.Asked > 0 {
+		r.CPUPerMS = rounded(1000 * meter.used.Seconds() / float64(report.Asked))
 	}
 	return r, nil
 }
+
+// soldOutAfter returns the time from the opening to the last unit in milliseconds, and 0 if it is not known. A design
+// that oversold has no such time: its orders went on after the last unit.
+func soldOutAfter(r rush.Report, stock int64) float64 {
+	if int64(r.Committed) != stock || r.Oversold > 0 {
+		return 0
+	}
+	return 1000 * r.SellingSeconds
+}
+
+// rounded rounds to two decimals.
+func rounded(x float64) float64 { return math.Round(100*x) / 100 }
 
 // cpuMeter measures the processor time of this process.
 type cpuMeter struct{ from, used time.Duration }
@@ -158,7 +194,7 @@ var rows = []struct {
 	{"lost", func(r Result) string { return whole(r.Lost) }},
 	{"sold out after", func(r Result) string { return duration(r.SoldOutMS) }},
 	{"p99 of orders", func(r Result) string { return duration(r.P99) }},
-	{"CPU per order", func(r Result) string { return duration(r.CPUPerMS) }},
+	{"CPU per request", func(r Result) string { return duration(r.CPUPerMS) }},
 	{"audit", func(r Result) string {
 		if r.Clean {
 			return "clean"
@@ -201,7 +237,8 @@ func (c Comparison) WriteText(w io.Writer) error {
 			b.WriteString(strings.Repeat(" ", max(0, 21-len([]rune(row.of(r))))) + row.of(r))
 		}
 	}
-	b.WriteString("\n\nCPU per order is of this process: buyers, server and embedded stores.\n")
+	b.WriteString("\n\nCPU per request is of this process: buyers, server and embedded stores.\n" +
+		"A design that oversold has no \"sold out after\": it sold on after the stock.\n")
 	_, err := io.WriteString(w, b.String())
 	return err //nolint:wrapcheck // the caller's writer failed
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/tools/designs"
 	"example.com/seckill/internal/tools/rush"
 )
@@ -45,16 +46,44 @@ func TestCompare_JSON_HasTheFiguresOfEachDesign(t *testing.T) {
 	require.Contains(t, out.String(), `{"design":"seckill","orders":10,"oversold":0,"sold_twice":0,"lost":0,"sold_out_after_ms":`)
 }
 
+func TestCompare_JSON_CPUIsPerRequestAndRounded(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	d := Demo{Users: 60, Stock: 10, Shards: 1, Limit: 1, Style: rush.Style{JSON: true}, Out: &out, Err: io.Discard, Log: io.Discard}
+	require.NoError(t, d.Compare(t.Context(), ""))
+	require.Equal(t, 3, strings.Count(out.String(), `"cpu_per_request_ms":`), out.String())
+	require.NotRegexp(t, `\.\d{3}`, out.String())
+	require.NotContains(t, out.String(), "per_order")
+}
+
+func TestSoldOutAfter_UnitsLeftOrOversold_IsNotKnown(t *testing.T) {
+	t.Parallel()
+	require.InDelta(t, 250, soldOutAfter(rush.Report{Committed: 10, SellingSeconds: 0.25}, 10), 0)
+	require.Zero(t, soldOutAfter(rush.Report{Committed: 9, SellingSeconds: 0.25}, 10))
+	require.Zero(t, soldOutAfter(rush.Report{Committed: 11, Oversold: 1, SellingSeconds: 0.25}, 10))
+}
+
+func TestCompare_PictureCannotBeWritten_PlaysNothing(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	d := Demo{Users: 60, Stock: 10, Shards: 1, Limit: 1, Out: &out, Err: io.Discard, Log: io.Discard}
+	svg := filepath.Join(t.TempDir(), "none", "x.svg")
+	err := d.Compare(t.Context(), svg)
+	require.ErrorContains(t, err, "--svg: cannot write "+svg+": no such file or directory")
+	require.ErrorAs(t, err, new(*app.UsageError))
+	require.Empty(t, out.String())
+}
+
 func TestWriteText_RightAndWrongResult_NamesBoth(t *testing.T) {
 	var out bytes.Buffer
 	c := Comparison{Users: 10_000, Units: 500, Designs: []Result{
-		{Design: "naive", Orders: 10_583, Oversold: 10_083, SoldTwice: 3, SoldOutMS: 12_345, P99: 9.5},
+		{Design: "naive", Orders: 10_583, Oversold: 10_083, SoldTwice: 3, P99: 9.5},
 		{Design: designs.Own, Orders: 500, SoldOutMS: 250, P99: 85, CPUPerMS: 1.5, Clean: true},
 	}}
 	require.NoError(t, c.WriteText(&out))
 	for _, want := range []string{
 		"10,000 people want 500 units", "orders                        10,583                  500",
-		"sold out after               12.35 s               250 ms", "CPU per order                      –              1.50 ms",
+		"sold out after                     –               250 ms", "CPU per request                    –              1.50 ms",
 		"audit                       VIOLATED                clean",
 	} {
 		require.Contains(t, out.String(), want)

@@ -84,7 +84,7 @@ func (d *Demo) config() (config.Config, error) {
 	case d.BackgroundRate < 0 || d.BackgroundRate > 10_000:
 		return cfg, app.Usage(errors.New("--background-rate must be from 0 to 10000"))
 	case !config.IsHostPort(cfg.HTTP.Addr):
-		return cfg, app.Usage(fmt.Errorf("--addr %q must be host:port, such as 127.0.0.1:8080", d.Addr))
+		return cfg, app.Usage(fmt.Errorf("--addr %q must be host:port, such as 127.0.0.1:8080, with a port from 0 to 65535", d.Addr))
 	case d.Shards < 1 || d.Shards > 1024:
 		return cfg, app.Usage(errors.New("--shards must be from 1 to 1024"))
 	}
@@ -110,6 +110,9 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{
 		NewLab: d.NewLab, Gallery: gallery.Files, NewRush: newRush, NewDesign: d.NewDesign,
 	})
+	if taken, ok := errors.AsType[*app.ListenError](err); ok { // the environment is not for the demo
+		return fmt.Errorf("%w: choose another address with --addr", taken.Err)
+	}
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (c Comparison) WriteSVG(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%d">%s orders, %s oversold, %s sold twice, %s lost</text>`+"\n", nameWidth, y+barHeight+20,
 			whole(r.Orders), whole(r.Oversold), whole(r.SoldTwice), whole(r.Lost))
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666">sold out after %s, p99 %s, CPU per order %s, `+
+		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666">sold out after %s, p99 %s, CPU per request %s, `+
 			`<tspan fill="%s" font-weight="bold">%s</tspan></text>`+"\n", nameWidth, y+barHeight+40,
 			duration(r.SoldOutMS), duration(r.P99), duration(r.CPUPerMS), colour, verdict)
 	}
