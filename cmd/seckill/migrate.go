@@ -12,12 +12,16 @@ import (
 
 func newMigrate(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "migrate",
-		Short:   "Bring the database's schema up to date",
-		Example: "  SECKILL_MYSQL__DSN='user:password@tcp(127.0.0.1:3306)/seckill?timeout=2s&readTimeout=5s&writeTimeout=5s' seckill migrate",
-		Args:    cli.NoArgs,
+		Use:   "migrate",
+		Short: "Bring the database's schema up to date",
+		Long: `Applies the migrations that the configured database does not have. It needs only mysql.dsn:
+neither a Redis nor a secret.`,
+		Example: "  seckill migrate --config configs/production.yaml\n" +
+			"  dsn='user:password@tcp(127.0.0.1:3306)/seckill'\n" +
+			"  SECKILL_MYSQL__DSN=\"$dsn?timeout=2s&readTimeout=5s&writeTimeout=5s\" \\\n    seckill migrate",
+		Args: cli.NoArgs,
 	}
-	load := c.ConfigFlag(cmd)
+	load := c.DatabaseFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err != nil {

@@ -59,6 +59,11 @@ func (v *variables) take(name, value string) {
 		return
 	}
 	text := "unknown variable " + shown(name) + ": "
+	permissions := []string{strings.TrimPrefix(unsafeLockVariable, Prefix), strings.TrimPrefix(WrongDesignVariable, Prefix)}
+	if near, ok := Nearest(strings.TrimPrefix(name, Prefix), permissions); ok {
+		v.wrong.add(text + "did you mean " + Prefix + near + "?")
+		return
+	}
 	if near, ok := Nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
 		v.wrong.add(text+"did you mean "+variable(near)+"?", near)
 		return
@@ -76,4 +81,17 @@ func (v *variables) takeSwitch(name, value string, into *bool, keys ...string) {
 	default:
 		v.wrong.add(name+" must be 1, or not be set", keys...)
 	}
+}
+
+// Settings returns the names in environ that begin with Prefix. It leaves out permissions and the variables of an
+// orchestrator.
+func Settings(environ []string) (names []string) {
+	links := linksIn(environ)
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && strings.HasPrefix(name, Prefix) && name != unsafeLockVariable && name != WrongDesignVariable && !links.has(name, value) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -1,6 +1,9 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // Load reads the defaults, then the file at path if there is a path, then the
 // SECKILL_ variables among environ (in the form of os.Environ), and validates
@@ -9,6 +12,16 @@ import "reflect"
 // The error joins everything that is wrong, each a *KeyError of one line. The
 // Config returned with an error is not to be used.
 func Load(path string, environ []string) (Config, error) {
+	return load(path, environ, Config.problems)
+}
+
+// LoadDatabase is Load for a program that uses only the database: it validates the keys of the database and of the
+// log, and needs neither a Redis nor a secret.
+func LoadDatabase(path string, environ []string) (Config, error) {
+	return load(path, environ, Config.databaseProblems)
+}
+
+func load(path string, environ []string, validate func(Config) problems) (Config, error) {
 	c := Default()
 	var wrong problems
 	if path != "" {
@@ -20,16 +33,25 @@ func Load(path string, environ []string) (Config, error) {
 			return Config{}, err
 		}
 	}
-	(&variables{into: &c, wrong: &wrong}).read(environ)
+	v := variables{into: &c, wrong: &wrong}
+	v.read(environ)
 
 	// A key that could not be read kept its default. What Validate would report
 	// about that default would only confuse.
-	for _, p := range c.problems() {
+	for _, p := range validate(c) {
 		if !wrong.about(p.Keys) {
+			if name := variable(p.Keys[0]); v.set[name] && isLimit(p) {
+				p.Text = name + ": " + p.Text
+			}
 			wrong = append(wrong, p)
 		}
 	}
 	return c, wrong.err()
+}
+
+// isLimit reports whether p is about the words or the range of one key.
+func isLimit(p *KeyError) bool {
+	return strings.HasPrefix(p.Text, p.Keys[0]+" must be one of ") || strings.HasPrefix(p.Text, p.Keys[0]+" must be from ")
 }
 
 // set sets the key's field of c to a value that convert returned.

@@ -122,3 +122,42 @@ func TestKeys_Every_HasADescription(t *testing.T) {
 		}
 	}
 }
+
+func TestLoadDatabase_OnlyDSN_NeedsNoRedisNorSecret(t *testing.T) {
+	t.Parallel()
+	environ := []string{"SECKILL_MYSQL__DSN=" + goodDSN}
+	_, err := config.Load("", environ)
+	require.ErrorContains(t, err, "redis.addrs is empty")
+	c, err := config.LoadDatabase("", environ)
+	require.NoError(t, err)
+	require.Equal(t, goodDSN, c.MySQL.DSN.Reveal())
+
+	for wrong, want := range map[string]string{
+		"SECKILL_MYSQL__DSN=shop@tcp(db:3306)/seckill": "mysql.dsn needs",
+		"SECKILL_MYSQL__TLS_CERT=shop.pem":             "mysql.tls_cert and mysql.tls_key belong together",
+		"SECKILL_LOG__LEVEL=loud":                      "log.level",
+		"SECKILL_MYSQL_DSN=x":                          "did you mean SECKILL_MYSQL__DSN?",
+	} {
+		_, err := config.LoadDatabase("", append(environ, wrong))
+		require.ErrorContains(t, err, want, wrong)
+	}
+}
+
+func TestLoad_MisspeltPermission_NamesThePermission(t *testing.T) {
+	t.Parallel()
+	for wrong, want := range map[string]string{
+		"SECKILL_ALOW_WRONG_DESIGN=1": "did you mean SECKILL_ALLOW_WRONG_DESIGN?",
+		"SECKILL_ALLOW_UNSAFE_LOK=1":  "did you mean SECKILL_ALLOW_UNSAFE_LOCK?",
+	} {
+		_, err := config.Load("", []string{wrong})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestLoad_WrongValueOfAVariable_NamesTheVariable(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load("", []string{"SECKILL_ORDER__MODE=hunter2"})
+	require.EqualError(t, err, "SECKILL_ORDER__MODE: order.mode must be one of sync, queue")
+	_, err = config.Load(file(t, "order:\n  mode: hunter2\n"), nil)
+	require.EqualError(t, err, "order.mode must be one of sync, queue")
+}

@@ -33,6 +33,16 @@ func (c Config) problems() problems {
 	return wrong
 }
 
+// databaseProblems returns the mistakes that concern a program which uses only the database.
+func (c Config) databaseProblems() problems {
+	var wrong problems
+	c.checkLimits(&wrong)
+	c.checkMySQL(&wrong)
+	checkPair(&wrong, "mysql", c.MySQL.TLSCert, c.MySQL.TLSKey)
+	c.checkMySQLTLS(&wrong)
+	return wrong
+}
+
 // checkLimits checks every field against the min, max and oneof of its tag.
 func (c Config) checkLimits(wrong *problems) {
 	v := reflect.ValueOf(c)

@@ -85,6 +85,16 @@ func FlagError(cmd *cobra.Command, err error) error {
 // ConfigFlag adds --config and returns a function that reads the file and the
 // environment, and the variables that other flags set over it.
 func (c Console) ConfigFlag(cmd *cobra.Command) func(variables ...string) (config.Config, error) {
+	return c.configFlag(cmd, config.Load)
+}
+
+// DatabaseFlag is ConfigFlag for a command that uses only the database.
+func (c Console) DatabaseFlag(cmd *cobra.Command) func(variables ...string) (config.Config, error) {
+	return c.configFlag(cmd, config.LoadDatabase)
+}
+
+func (c Console) configFlag(cmd *cobra.Command, read func(path string, environ []string) (config.Config, error),
+) func(variables ...string) (config.Config, error) {
 	path := cmd.Flags().String("config", "", "YAML file; SECKILL_ variables go over it (default: embedded stores)")
 	CompleteFiles(cmd, map[string]string{"config": "yaml yml"})
 	return func(variables ...string) (config.Config, error) {
@@ -96,7 +106,7 @@ func (c Console) ConfigFlag(cmd *cobra.Command) func(variables ...string) (confi
 			name, _, _ := strings.Cut(one, "=")
 			environ = append(slices.DeleteFunc(slices.Clone(environ), func(is string) bool { return strings.HasPrefix(is, name+"=") }), one)
 		}
-		cfg, err := config.Load(*path, environ)
+		cfg, err := read(*path, environ)
 		if err != nil {
 			return config.Config{}, Usage(err)
 		}
