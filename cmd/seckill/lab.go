@@ -19,7 +19,7 @@ import (
 func newLab(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "Experiments: wrong orders of locks and transactions, beside the right ones",
+		Short: "Run experiments with wrong and right orders of locks",
 		Long: `Plays what goes wrong when locks, leases and transactions are used in the wrong order,
 and what removes it: the same work twice, differing in one thing, on a schedule that
 shows the anomaly every time.`,
@@ -80,7 +80,7 @@ nothing is run, and every experiment is shown as it was recorded. With --ask the
 comes first, and a question; then the steps one by one, and the lesson after the answer.
 
 The exit code is 0 only if every experiment was run, every wrong case showed its anomaly
-and no right one did.`,
+and no right one did. With --recorded it is 0 if every recording shows the same.`,
 		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n" +
 			"  seckill lab run stale-holder --json\n  seckill lab run read-before-lock --recorded\n  seckill lab run unlock-before-commit --ask",
 		ValidArgsFunction: completeExperiments,

@@ -35,7 +35,10 @@ func NewFile(path string) (*File, error) {
 		p.file, err = os.CreateTemp(filepath.Dir(p.path), ".lab-*.html")
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the path
+		if at, ok := errors.AsType[*os.PathError](err); ok { // it may name the temporary file
+			err = at.Err
+		}
+		return nil, fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return p, nil
 }

@@ -32,6 +32,8 @@ func mark(r harness.Result, language string) string {
 		return word(language, "FAILED", "出错")
 	case !r.AsExpected():
 		return word(language, "UNEXPECTED", "不符")
+	case r.Recorded != nil:
+		return word(language, "recorded", "录制")
 	}
 	return word(language, "ok", "符合")
 }
@@ -61,9 +63,6 @@ func short(r harness.Result, language string) string {
 		}
 	}
 	verdict := fmt.Sprintf(word(language, "wrong %s, right %s: %s", "错误 %s，正确 %s：%s"), joined(bad), joined(good), name)
-	if r.Recorded != nil {
-		verdict += word(language, ", recorded", "，录制")
-	}
 	if slices.Contains(r.Servers, harness.EmbeddedRedis) {
 		verdict += word(language, ", on the embedded Redis", "，在内嵌的 Redis 上")
 	}
