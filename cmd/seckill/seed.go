@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/coupon"
 )
 
 func newSeed(c cli.Console) *cobra.Command {
@@ -26,8 +28,13 @@ Run migrate first.`,
 	limit := cmd.Flags().Int("limit", 1, "units that one user may buy")
 	lasts := cmd.Flags().Duration("lasts", 30*24*time.Hour, "time from now to the end of the sale")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if *lasts <= 0 {
+		switch {
+		case *lasts <= 0:
 			return cli.Usage(errors.New("--lasts must be above zero"))
+		case *stock < 1 || *stock > coupon.MaxStock:
+			return cli.Usage(fmt.Errorf("--stock must be from 1 to %d", coupon.MaxStock))
+		case *limit < 1 || *limit > coupon.MaxLimit:
+			return cli.Usage(fmt.Errorf("--limit must be from 1 to %d", coupon.MaxLimit))
 		}
 		first := app.FirstCoupon(*stock, *limit, *lasts)
 		if err := first.Validate(); err != nil {

@@ -34,6 +34,9 @@ func newToken(c cli.Console) *cobra.Command {
 		if err != nil {
 			return cli.Usage(err)
 		}
+		if *role != auth.RoleUser && *role != auth.RoleAdmin {
+			return cli.Usage(fmt.Errorf("--role: %q is neither %s nor %s", *role, auth.RoleUser, auth.RoleAdmin))
+		}
 		if *ttl <= 0 {
 			return cli.Usage(errors.New("--ttl must be above zero"))
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (h HealthCheck) Ask(ctx context.Context, cfg config.Config) (string, error)
 	if h.Timeout <= 0 {
 		return "", Usage(errors.New("--timeout must be above zero"))
 	}
+	if h.URL != "" && !isServerURL(h.URL) {
+		return "", Usage(errors.New("--url must be http://host:port or https://host:port"))
+	}
 	addr, path, encrypted := cfg.Admin.Addr, "/readyz", cfg.Admin.TLS
 	switch {
 	case h.Live:
@@ -39,10 +43,10 @@ func (h HealthCheck) Ask(ctx context.Context, cfg config.Config) (string, error)
 	case h.Public:
 		addr, path, encrypted = cfg.HTTP.Addr, "/api/v1/features", cfg.HTTP.TLSCert != ""
 	}
-	url := h.URL
+	at := h.URL
 	secure, err := TrustTLS(h.CA)
-	if url == "" {
-		url = scheme(encrypted) + onThisMachine(addr)
+	if at == "" {
+		at = scheme(encrypted) + onThisMachine(addr)
 		if encrypted {
 			secure, err = OwnTLS(cfg.HTTP)
 		}
@@ -52,7 +56,13 @@ func (h HealthCheck) Ask(ctx context.Context, cfg config.Config) (string, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
-	return askHealth(ctx, strings.TrimSuffix(url, "/")+path, secure)
+	return askHealth(ctx, strings.TrimSuffix(at, "/")+path, secure)
+}
+
+// isServerURL reports whether text is a URL of HTTP with a host.
+func isServerURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 // onThisMachine returns where a listener can be reached from its own machine.
@@ -65,8 +75,8 @@ func onThisMachine(addr string) string {
 }
 
 // askHealth returns what the server says of itself, or why it is not well.
-func askHealth(ctx context.Context, url string, secure *tls.Config) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func askHealth(ctx context.Context, at string, secure *tls.Config) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return "", Usage(fmt.Errorf("--url: %w", err))
 	}
@@ -88,7 +98,7 @@ func askHealth(ctx context.Context, url string, secure *tls.Config) (string, err
 	}
 	_ = json.Unmarshal(body, &said) // what is no health check has neither
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s %s", url, resp.Status, said.Reason)
+		return "", fmt.Errorf("%s: %s %s", at, resp.Status, said.Reason)
 	}
 	if said.Status == "" {
 		said.Status = "ok"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"example.com/seckill/internal/coupon"
 )
 
 // AtOnce is how many audits may run at once without waiting for each other: the store reads as many sales at a time.
@@ -48,7 +50,11 @@ func All(
 	clean = true
 	for one := range results {
 		r := <-one
-		if r.err != nil {
+		switch {
+		case errors.Is(r.err, coupon.ErrNotFound):
+			err = errors.Join(err, fmt.Errorf("coupon %d is not in the database", r.id))
+			continue
+		case r.err != nil:
 			err = errors.Join(err, fmt.Errorf("coupon %d was not audited: %w", r.id, r.err))
 			continue
 		}

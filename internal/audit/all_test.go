@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/testing/apptest"
 )
 
@@ -120,4 +121,11 @@ func TestAudit_SaleAtRest_ReadsNoShardByItself(t *testing.T) {
 	r := s.audited(t, c)
 	require.True(t, r.Clean && r.Settled)
 	require.EqualValues(t, 4, trips.n.Load(), "the shards twice, and in two steps what they know of the orders")
+}
+
+func TestAll_UnknownCoupon_SaysThatItIsNotInTheDatabase(t *testing.T) {
+	t.Parallel()
+	unknown := func(context.Context, int64) (audit.Report, error) { return audit.Report{}, coupon.ErrNotFound }
+	_, err := audit.All(t.Context(), new(bytes.Buffer), []int64{9}, 1, unknown, false)
+	require.EqualError(t, err, "coupon 9 is not in the database")
 }
