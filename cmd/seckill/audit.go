@@ -16,7 +16,7 @@ import (
 func newAudit(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Compare Redis with the database, and print every invariant with its numbers",
+		Short: "Compare Redis with the database and print every invariant",
 		Long: `Reads the configured Redis and database and prints every invariant. The exit code is 1
 if one is violated, or nothing could be audited. --repair mends what is safe to mend; doing it twice is doing it once.`,
 		Example: "  seckill audit --config configs/production.yaml\n  seckill audit --coupon 7 --repair",

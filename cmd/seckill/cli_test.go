@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -82,6 +83,14 @@ func TestCLI_WrongValueOfAFlag_SaysWhatWasExpected(t *testing.T) {
 
 		"rush --pay-percent 101":     `--pay-percent must be from 0 to 100, not 101: see seckill rush --help`,
 		"rush --url 127.0.0.1:18060": `--url "127.0.0.1:18060" needs http:// or https://`,
+
+		"demo --addr 127.0.0.1:99999": "with a port from 0 to 65535",
+		"seed --stock 0":              "--stock must be from 1 to",
+		"seed --limit 0":              "--limit must be from 1 to",
+		"token --user 1 --role king":  `--role: "king" is neither user nor admin`,
+		"lab gallery nope-zzz":        `no gallery entry matches "nope-zzz"`,
+		"health --url foo":            "--url must be http://host:port or https://host:port",
+		"health --url http://":        "--url must be http://host:port or https://host:port",
 	} {
 		code, out, complaint := typed(t, nil, strings.Fields(line)...)
 		assert.Equal(t, cli.ExitUsage, code, line)
@@ -190,6 +199,45 @@ func TestHealth_Result_IsTheExitCode(t *testing.T) {
 }
 
 func port(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
+
+func TestDemo_AddressInUse_AdvisesOnlyItsFlag(t *testing.T) {
+	t.Parallel()
+	taken := httptest.NewServer(http.NotFoundHandler())
+	defer taken.Close()
+	addr := strings.TrimPrefix(taken.URL, "http://")
+	for _, more := range []string{"", " --compare"} {
+		code, _, complaint := typed(t, nil, strings.Fields("demo --users 1 --addr "+addr+more)...)
+		assert.Equal(t, cli.ExitFail, code)
+		assert.Contains(t, complaint, "choose another address with --addr")
+		assert.NotContains(t, complaint, "SECKILL_HTTP__ADDR")
+		assert.NotContains(t, complaint, "http.addr")
+	}
+}
+
+func TestDemo_EnvironmentHasSettings_WarnsThatTheyAreIgnored(t *testing.T) {
+	t.Parallel()
+	environ := []string{"SECKILL_HTTP__ADDR=:1", "PATH=/bin", "SECKILL_ALLOW_WRONG_DESIGN=1", "SECKILL_PORT=tcp://10.0.0.7:8080", "SECKILL_NOPE=1"}
+	_, _, complaint := typed(t, environ, "demo", "--users", "0")
+	require.Contains(t, complaint, "seckill: demo uses its own settings and ignores SECKILL_HTTP__ADDR, SECKILL_NOPE\n")
+	_, _, complaint = typed(t, environ[1:4], "demo", "--users", "0")
+	require.NotContains(t, complaint, "ignores")
+}
+
+func TestDemo_OutputIsClosed_StopsAndRemovesItsFolder(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, read.Close())
+	defer func() { require.NoError(t, write.Close()) }()
+	var complained strings.Builder
+	args := strings.Fields("demo --users 10 --stock 5 --keep-serving --starts-in 1h") // it would never end
+	code := run(t.Context(), args, cli.Console{Out: write, Err: &complained})
+	require.Equal(t, cli.ExitFail, code)
+	require.Empty(t, complained.String())
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
 
 func TestFlag_Address_OverridesConfiguration(t *testing.T) {
 	taken := httptest.NewServer(http.NotFoundHandler())

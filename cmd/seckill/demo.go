@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,13 +24,15 @@ needs to be installed. The exit code is 0 only if the audit is clean.
 
 With --keep-serving you can watch the sale on the page. It begins 8 seconds after the first
 page is open, or after a minute without a page. It has fewer buyers unless you set
---users, and the page stays until Ctrl-C. Buyers go on coming after it, until you stop them on the page. An order
-that is not paid in two minutes expires, so that there is something to buy again.
+--users, and the page stays until Ctrl-C. Buyers go on coming after it, until you
+stop them on the page. An order that is not paid in two minutes expires, so that
+there is something to buy again.
 --open opens the page in a browser.
 
 With --compare the same crowd comes three times: to a naive design, to a right one, and
 to this program. The same audit judges all three. The wrong design needs no variable
-here, because its stores end with it.`,
+here, because its stores end with it. The exit code is 0 if the audits of the two right
+designs are clean. The audit of the naive design does not count.`,
 		Example: "  seckill demo\n  seckill demo --open --addr 127.0.0.1:8080\n" +
 			"  seckill demo --users 20000 --stock 1000 --limit 2 --keep-serving\n  seckill demo --details\n  seckill demo --compare",
 		Args: cli.NoArgs,
@@ -52,12 +56,18 @@ here, because its stores end with it.`,
 	reportFlags(cmd, &d.Style)
 	cli.RefuseRenamedFlags(cmd, map[string]string{"keep": "keep-serving", "opens-in": "starts-in", "visitors": "background-rate"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if ignored := config.Settings(c.Environ); len(ignored) > 0 {
+			_, _ = fmt.Fprintf(c.Err, "seckill: demo uses its own settings and ignores %s\n", strings.Join(ignored, ", "))
+		}
 		changed := cmd.Flags().Changed
+		ctx, reader := c.WatchReader(cmd.Context())
+		defer func() { err = reader.Verdict(err) }()
+		d.Out = reader
 		switch {
 		case *compare && (changed("design") || d.KeepServing || *open):
 			return cli.Usage(errors.New("--compare chooses the designs and keeps none: leave --design, --keep-serving and --open out"))
 		case *compare:
-			return d.Compare(cmd.Context(), *svg)
+			return d.Compare(ctx, *svg)
 		case *svg != "":
 			return cli.Usage(errors.New("--svg is for --compare"))
 		}
@@ -67,14 +77,14 @@ here, because its stores end with it.`,
 		}
 		if *open {
 			d.KeepServing = true
-			d.Opened = func(url string) { c.OpenBrowser(cmd.Context(), url) }
+			d.Opened = func(url string) { c.OpenBrowser(ctx, url) }
 		}
 		if d.KeepServing {
 			d.Pace(changed)
 		}
 		d.Style.Colour = c.Colours(c.Out)
 		d.Style.Next = demoNext(d.KeepServing, d.Style.Details)
-		return d.Run(cmd.Context())
+		return d.Run(ctx)
 	}
 	return cmd
 }

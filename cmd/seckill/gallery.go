@@ -15,7 +15,7 @@ import (
 func newLabGallery(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gallery [NAME|WORDS]",
-		Short: "Wrong implementations: what each does, the change, and the test that notices it",
+		Short: "Show wrong implementations and the tests that notice them",
 		Long: `Shows the planted bugs that the program's tests are held against, as a gallery of wrong
 implementations. Without an argument the most instructive ones are listed by subject; with a
 name one is shown, with its change, the test that notices it and the invariant that it breaks;
@@ -58,7 +58,7 @@ func noMutant(g *gallery.Gallery, words string) error {
 	for _, m := range g.Mutants {
 		names = append(names, path.Base(m.Name))
 	}
-	err := fmt.Errorf("lab gallery: no mutant has %q", words)
+	err := fmt.Errorf("lab gallery: no gallery entry matches %q", words)
 	if near, ok := config.Nearest(words, names); ok {
 		err = fmt.Errorf("%w, did you mean %q?", err, near)
 	}

@@ -13,7 +13,7 @@ import (
 func newHealth(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Ask a running server whether it is ready, for the health checks of containers",
+		Short: "Ask a running server whether it is ready",
 		Long: `Asks /readyz of the second listener, admin.addr of the configuration, and prints what it says. The
 exit code is 0 if the server is ready and 1 if it is not, or does not answer. With --live it asks
 /healthz, which says only that the process is there. With --public it asks the public

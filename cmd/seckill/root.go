@@ -32,6 +32,7 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 	root.AddCommand(newServe(c), newDemo(c), newCheck(c), newHealth(c), newRush(c),
 		newAudit(c), newArchive(c), newLab(c), newMigrate(c), newSeed(c), newToken(c), newVersion(c))
 	root.AddCommand(extraCommands(c)...)
+	cli.WrapHelp(root)
 	cli.CompleteNothing(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
