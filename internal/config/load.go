@@ -15,8 +15,8 @@ func Load(path string, environ []string) (Config, error) {
 	return load(path, environ, Config.problems)
 }
 
-// LoadDatabase is Load for a program that uses only the database: it validates the keys of the database and of the
-// log, and needs neither a Redis nor a secret.
+// LoadDatabase reads what Load reads, for a program that uses only the database. It validates no key of Redis, of the
+// API or of the order path, except for its range.
 func LoadDatabase(path string, environ []string) (Config, error) {
 	return load(path, environ, Config.databaseProblems)
 }
