@@ -36,7 +36,7 @@ func load(path string, environ []string, validate func(Config) problems) (Config
 	v := variables{into: &c, wrong: &wrong}
 	v.read(environ)
 
-	// A key that could not be read kept its default. What Validate would report
+	// A key that could not be read kept its default. A complaint
 	// about that default would only confuse.
 	for _, p := range validate(c) {
 		if !wrong.about(p.Keys) {

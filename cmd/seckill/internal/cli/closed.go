@@ -33,7 +33,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 		r.gone.Store(true)
 		r.stop()
 	}
-	return n, err //nolint:wrapcheck // the error of the output
+	return n, err
 }
 
 // Verdict returns ErrSilent if the reader has gone, and err otherwise. It ends the context.

@@ -33,7 +33,7 @@ func wrapped(text string, width int) string {
 		}
 		var b strings.Builder
 		column := 0
-		for _, word := range strings.Fields(paragraph) {
+		for word := range strings.FieldsSeq(paragraph) {
 			long := utf8.RuneCountInString(word)
 			switch {
 			case column == 0:

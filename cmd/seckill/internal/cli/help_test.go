@@ -8,6 +8,6 @@ import (
 
 func TestWrapped_Paragraphs_FitTheWidth(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "one two\nthree\n\n  kept as it is\n\n第三 段\nfour", wrapped("one\ntwo three\n\n  kept as it is\n\n第三 段 four", 7))
+	require.Equal(t, "one two\nthree\n\n  kept as it is\n\ngäß ü\nfour", wrapped("one\ntwo three\n\n  kept as it is\n\ngäß ü four", 7))
 	require.Empty(t, wrapped("", 7))
 }
