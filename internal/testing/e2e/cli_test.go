@@ -32,7 +32,7 @@ func TestCommand_InvalidFlags_AreNamedWithExitCode2(t *testing.T) {
 		"demo --shards 0":   "--shards",
 		"rush --buyers 5":   "--buyers",
 		"rush --users 0":    "users",
-		"rush --pay-percent 60 --cancel-percent 50": "payments",
+		"rush --pay-percent 60 --cancel-percent 50": "--cancel-percent",
 		"rush --pay 60":               "use --pay-percent",
 		"rush --url localhost:8080":   "http://host:port",
 		"rush --coupon x":             `"x"`,
@@ -59,7 +59,11 @@ func TestCommand_InvalidFlags_AreNamedWithExitCode2(t *testing.T) {
 		"chaos --rounds 3":            "make chaos",
 	} {
 		t.Run(line, func(t *testing.T) {
-			p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, strings.Fields(line)...)
+			environ := []string{"SECKILL_AUTH__SECRET=" + secret}
+			if strings.HasPrefix(line, "demo") {
+				environ = nil // demo also says that it ignores the variable
+			}
+			p := run(t, environ, strings.Fields(line)...)
 			assert.Equal(t, 2, p.code(), p.err.String())
 			assert.Contains(t, p.err.String(), says)
 			assert.Equal(t, 1, strings.Count(p.err.String(), "\n"), p.err.String())

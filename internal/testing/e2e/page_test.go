@@ -244,9 +244,9 @@ func TestPage_RealStores_AdministratorPastesToken(t *testing.T) {
 			v.fill("#token", token(t, 700, "user"))
 			v.click("#paste button")
 			v.says("#who-name", "700")
-			for view, word := range map[string]string{"rush": "no_rush", "lab": "no_lab"} {
+			for view, word := range map[string]string{"rush": "no_rush", "lab": "lab_recorded"} {
 				v.view(view)
-				v.means("#"+strings.ReplaceAll(word, "_", "-"), word)
+				v.means("#no-"+view, word)
 				v.until(fmt.Sprintf("document.querySelector('#no-%s').checkVisibility()", view))
 			}
 			v.view("engine")

@@ -90,7 +90,7 @@ func TestPage_Tour_MakesThePictures(t *testing.T) {
 func (p *process) page(t *testing.T) (url string) {
 	t.Helper()
 	within(t, busy, func() error {
-		if url = regexp.MustCompile(`^http://[0-9.:]+`).FindString(p.out.String()); url == "" {
+		if url = regexp.MustCompile(`(?m)^http://[0-9.:]+`).FindString(p.out.String()); url == "" {
 			return fmt.Errorf("it says %q", p.out.String())
 		}
 		return nil
