@@ -20,7 +20,7 @@ const (
 	causeOther = "other"
 )
 
-// causes are why requests are refused and instances not ready, for people.
+// causes has a text for each cause that makes an instance refuse requests or not be ready.
 var causes = map[string]string{
 	store.CauseReadOnly:    "the database is read-only",
 	store.CauseFull:        "the database's disk is full",

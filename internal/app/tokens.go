@@ -79,7 +79,7 @@ func deny(tokens *auth.Tokens, list []byte) error {
 	return tokens.Deny(list)
 }
 
-// onlyOne is a take of watchedFiles with one file.
+// onlyOne returns a take function for a watchedFiles that has one file.
 func onlyOne(take func(text []byte) error) func(texts [][]byte) error {
 	return func(texts [][]byte) error { return take(texts[0]) }
 }

@@ -13,9 +13,8 @@ import (
 //	holder   ── release ─▶ pass ──────────▶ released
 //	first    ── queue ──────┴── (fence) ──▶ holds        or, if there is no grant, asks by itself
 //
-// The other processes are not shut out: after maxInARow passes a key that they wait for is
-// freed, and the first in the queue lets them ask before it does. This is known as lock
-// cohorting: https://doi.org/10.1145/2686884
+// The other processes are not shut out. If they wait for the key, the holder frees it after maxInARow passes, and the
+// first in the local queue lets them ask first. This is known as lock cohorting: https://doi.org/10.1145/2686884
 const (
 	// maxInARow is how often a key is passed on while another process waits for it.
 	maxInARow = 16

@@ -41,8 +41,8 @@ func (l *Locker) AcquireMany(ctx context.Context, keys []string, opts ...Option)
 // its error is an ErrOutcomeUnknown. work may release some leases itself before.
 //
 // The context of work ends when the last of the leases is lost. Each lease's own context ends with
-// that lease only. The fence guards the writes of its member, so the loss of one lease is not a
-// failure of the others.
+// that lease only. The fence of each lease guards the writes for its own key, so the loss of one
+// lease does not fail the others.
 func (l *Locker) DoMany(ctx context.Context, keys []string,
 	work func(ctx context.Context, leases []*Lease) []error, opts ...Option,
 ) []error {

@@ -81,7 +81,7 @@ func (s *Stock) begin(ctx context.Context, l coupon.Load) ([][]string, error) {
 	return s.load(ctx, clearScript, l, steps)
 }
 
-// lastNoted returns the last buyer that every shard has.
+// lastNoted returns the id of the buyer up to whom every shard is filled: the smallest id that a shard has noted.
 func lastNoted(begun [][]string) (int64, error) {
 	after := int64(math.MaxInt64)
 	for _, answer := range begun {

@@ -62,8 +62,8 @@ func staleHolder() Experiment {
 	}
 }
 
-// acquire takes this program's lock without renewal, as a process holds it that is stopped as a
-// whole, and returns the fence.
+// acquire takes this program's lock, does not renew it, and returns the fence. A process that is stopped
+// as a whole cannot renew its lock either.
 func acquire(a *Actor, key string, lease time.Duration) (fence uint64) {
 	backend, token := redislock.New(a.Run().Redis(), redislock.Options{}), rand.Text()
 	a.Must(harness.Redis, harness.Acquire, "LOCK "+key+" for "+ms(lease)+" ms", func(s *Step) error {
