@@ -66,7 +66,7 @@ func startBrowser() (browser, error) {
 		chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(60*time.Second),
 	)
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	// What this Chromium says that the library does not know yet is no news.
+	// The library does not know all messages of this Chromium, and reports them as errors.
 	ctx, leave := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
 	end := func() error {
 		err := chromedp.Cancel(ctx) // it waits until the process has ended
@@ -98,9 +98,8 @@ type tab struct {
 	fails bool     // the page is expected to fail, and its console to say so
 }
 
-// open visits the page. Whatever its console says against it fails the test, but for
-// answers that are refusals and connections that are cut: those are in the console of
-// any page, and what the page makes of them is what is tested.
+// open visits the page. An error in its console fails the test. Refusals and cut connections are no such errors: the
+// tests cause them, and look at the page's reaction.
 func (b browser) open(t *testing.T, url string, l look, scripts ...string) *tab {
 	t.Helper()
 	v := b.visit(t, url, l, scripts...)
@@ -153,7 +152,7 @@ func (b browser) visit(t *testing.T, url string, l look, scripts ...string) *tab
 	return tab
 }
 
-// window is an empty window of somebody who has nothing in common with the others.
+// window is an empty window of a visitor who shares nothing with the others.
 func (b browser) window(t *testing.T) target.ID {
 	t.Helper()
 	ctx := cdp.WithExecutor(b.ctx, chromedp.FromContext(b.ctx).Browser)
@@ -219,7 +218,7 @@ func (v *tab) until(condition string) {
 	})
 }
 
-// text is what an element says.
+// text returns the text of an element.
 func (v *tab) text(selector string) (said string) {
 	v.t.Helper()
 	ctx, stop := context.WithTimeout(v.ctx, busy)
@@ -241,9 +240,8 @@ func (v *tab) says(selector, words string) {
 	})
 }
 
-// still is a function of the page: it reports whether an element can be seen and pressed and is where
-// it was when it was last asked about. From then on missed is true until it, or what has taken its place, is
-// pressed.
+// still is a function of the page. It reports whether an element is visible and enabled, and has not moved since the
+// call before. From then on, missed is true until a visitor presses the element or its successor.
 const still = `selector => {
 	const e = document.querySelector(selector)
 	if (e === null || e.disabled || e.ariaDisabled === 'true' || !e.checkVisibility()) return false
@@ -256,7 +254,7 @@ const still = `selector => {
 	return window.missed = true
 }`
 
-// click presses what can be seen and pressed, with the mouse. Where a late answer moves the element
+// click presses an element that is visible and enabled, with the mouse. Where a late answer moves the element
 // between the look and the press, the mouse misses it, and it is pressed again, as by any visitor.
 func (v *tab) click(selector string) {
 	v.t.Helper()

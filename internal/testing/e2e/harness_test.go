@@ -30,12 +30,10 @@ type process struct {
 	since    time.Time
 }
 
-// busy is how long anything may take for which no time is promised, on a machine that has much
-// else to do. What is promised has a bound of its own where it is tested.
+// busy bounds a wait on a busy machine. A promised time has a bound of its own, in the test of the promise.
 const busy = 2 * time.Minute
 
-// launch starts the program with nothing of this environment but what a program
-// needs, and SECKILL_ variables as given.
+// launch starts the program with the given SECKILL_ variables, and with the few variables that every program needs.
 func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	return launchLogging(t, nil, env, args...)
@@ -72,7 +70,7 @@ func launchBuild(t testing.TB, build string, log *os.File, env []string, args ..
 	if log != nil {
 		p.cmd.Stderr = log
 	}
-	// If the tests are killed, so is it.
+	// The kernel kills the program together with the tests.
 	system.EndWithParent(p.cmd)
 	require.NoError(t, p.cmd.Start())
 	go func() {
@@ -96,15 +94,15 @@ func run(t testing.TB, env []string, args ...string) *process {
 	return p
 }
 
-// leftByAStore reports whether what it said last is that a store did not respond when it stopped, as on a busy
-// machine: then it could not give back its worker number, and says so.
+// leftByAStore reports whether the last line says that a store did not respond during the stop, as on a busy machine.
+// The program then could not give back its worker number.
 func (p *process) leftByAStore() bool {
 	said := strings.Split(strings.TrimSpace(p.err.String()), "\n")
 	last := said[len(said)-1]
 	return strings.HasPrefix(last, "seckill: idworker: ") && strings.Contains(last, "backend not responding")
 }
 
-// check looks for what no run of the program may ever write.
+// check looks for text that no run of the program may write.
 func (p *process) check(t testing.TB) {
 	for _, bad := range []string{"DATA RACE", "panic:", "goroutine "} {
 		if strings.Contains(p.err.String(), bad) {
@@ -154,7 +152,7 @@ func (p *process) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// stop asks it to end, as a service manager does, unless it was asked before, and gives the exit code.
+// stop sends SIGTERM once, as a service manager does, and returns the exit code.
 func (p *process) stop(t testing.TB) int {
 	t.Helper()
 	if !p.stopping {
@@ -230,7 +228,7 @@ func freeAddr(t testing.TB) string {
 	return addr
 }
 
-// restart starts a new process on the same ports, with these settings besides.
+// restart starts a new process on the same ports, with these additional settings.
 func (i *instance) restart(t testing.TB, env ...string) {
 	t.Helper()
 	i.env = append(append(i.env, env...), "SECKILL_HTTP__ADDR="+strings.TrimPrefix(i.url, "http://"),
@@ -279,7 +277,7 @@ func within(t testing.TB, limit time.Duration, condition func() error) {
 	}
 }
 
-// transcript is what a process has written so far.
+// transcript has the output of a process so far.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer

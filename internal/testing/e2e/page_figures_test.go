@@ -13,8 +13,8 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// figures is a script that looks at every change of the page and notes the figures that contradict each other. What it
-// finds is in window.contradictions, and what it has seen in window.seen.
+// figures is a script that looks at every change of the page and notes the figures that contradict each other. The
+// contradictions are in window.contradictions, and all events in window.seen.
 const figures = `(() => {
 	const wrong = window.contradictions = [], seen = window.seen = { samples: 0, written: 0, banner: 0, said: [] }
 	const at = (id) => document.getElementById(id)
@@ -78,7 +78,7 @@ const figures = `(() => {
 // notRunning matches the standing of a rush that has ended.
 var notRunning = regexp.MustCompile(`"running":false`)
 
-// crowd is one sale that is watched: its units, its people, and what they do with their orders, in percent.
+// crowd is one sale that is watched: its units, its people, and the share who pay or cancel, in percent.
 type crowd struct {
 	look
 	stock, users, perS, pay, cancel int
@@ -192,7 +192,7 @@ const stoppedStream = `(() => {
 	}
 })()`
 
-// The events of a sale come one by one, so that the moments are seen that are short in a true sale.
+// The test sends the events of a sale one by one, because some moments are too short in a real sale.
 func TestPage_LastUnitsOfASale_AreToldOnceAndFrozen(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)

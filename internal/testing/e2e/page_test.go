@@ -34,10 +34,10 @@ func embeddedShop(t *testing.T, env ...string) *instance {
 	return i
 }
 
-// numbersOf matches what stands for a number in a text, or depends on one: {n}, {m}, and {one|many}.
+// numbersOf matches the parts of a text that a number replaces or chooses: {n}, {m}, and {one|many}.
 var numbersOf = regexp.MustCompile(`\{[^{}]*\}`)
 
-// word is what the page calls something in the visitor's language, without its numbers.
+// word returns the page's text for a name in the visitor's language, without its numbers.
 func (v *tab) word(name string) string {
 	v.t.Helper()
 	text := js[string](v, fmt.Sprintf(`import("/words.js").then((m) => m.words[document.documentElement.lang.slice(0, 2)][%q])`, name))
@@ -46,20 +46,20 @@ func (v *tab) word(name string) string {
 	return strings.TrimSpace(longest)
 }
 
-// means waits until an element says what the page calls name.
+// means waits until an element has the page's text for name.
 func (v *tab) means(selector, name string) {
 	v.t.Helper()
 	v.says(selector, v.word(name))
 }
 
-// invites waits until the button to buy says why it does not invite, and cannot be pressed.
+// invites waits until the button to buy is disabled and says why.
 func (v *tab) invites(not string) {
 	v.t.Helper()
 	v.means("#buy", not)
 	v.until(`document.querySelector("#buy").ariaDisabled === "true"`)
 }
 
-// taps presses the button to buy of a page that has not seen yet that there is nothing to buy.
+// taps presses the button to buy before the page has seen that there is no stock.
 func (v *tab) taps() {
 	v.t.Helper()
 	js[bool](v, `(buy => { buy.ariaDisabled = "false"; buy.click(); return true })(document.querySelector("#buy"))`)
@@ -78,7 +78,7 @@ func (v *tab) choose(id string) {
 	v.until(fmt.Sprintf(`document.querySelector('#coupons button[value="%s"]').getAttribute("aria-pressed") === "true"`, id))
 }
 
-// saleFrom makes a coupon whose window begins so much from now, and publishes it.
+// saleFrom makes a coupon whose window begins after that time, and publishes it.
 func (i *instance) saleFrom(t *testing.T, title string, stock int, from time.Duration) string {
 	t.Helper()
 	begins := time.Now().UTC().Add(from)
@@ -202,7 +202,7 @@ func TestPage_NoStream_Polls(t *testing.T) {
 	v.until(`import("/core.js").then((m) => m.app.event !== null)`) // a stream has become free
 }
 
-// TestPage_ServerRestarts_Reconnects is on real stores, which outlive it too.
+// TestPage_ServerRestarts_Reconnects is on real stores, which outlive the server.
 func TestPage_ServerRestarts_Reconnects(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)

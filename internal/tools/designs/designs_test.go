@@ -89,7 +89,7 @@ func sale(t testing.TB, cfg config.Config, name string, stock int64, o rush.Opti
 	return r, found
 }
 
-// onStores runs a test of a design on embedded and on real stores, ten times if everything is asked for.
+// onStores runs a test of a design on embedded and on real stores, ten times with TEST_ALL.
 func onStores(t *testing.T, d designs.Design, test func(t *testing.T, stores func(testing.TB) config.Config)) {
 	runs := 1
 	if testservers.All() {

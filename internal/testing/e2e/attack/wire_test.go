@@ -25,7 +25,7 @@ const patience = 10 * time.Second
 // honest follows each request on its connection, if that is to be kept.
 const honest = "GET /api/v1/features HTTP/1.1\r\nHost: honest\r\n\r\n"
 
-// bytesOf returns what is sent for a request.
+// bytesOf returns the bytes of a request.
 func (s *target) bytesOf(t *testing.T, r request, each string, words template.FuncMap) string {
 	t.Helper()
 	data := map[string]any{"each": each, "saved": s.told, "host": s.addr}
@@ -64,7 +64,7 @@ func (s *target) bytesOf(t *testing.T, r request, each string, words template.Fu
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
 }
 
-// answer is what came back.
+// answer is the response of the server.
 type answer struct {
 	status int // 0: the connection was closed without one
 	header http.Header
@@ -77,7 +77,7 @@ func (a answer) code() string {
 	return p.Code
 }
 
-// verdict is what the corpus calls such an answer.
+// verdict returns the corpus' word for such an answer.
 func (a answer) verdict() string {
 	if a.status == 0 {
 		return "closed"
@@ -105,7 +105,7 @@ func read(from *bufio.Reader, method string) (answer, error) {
 	return a, err
 }
 
-// most is how often a request is sent at most, if what came back may be the doing of something else.
+// most bounds how often a request is sent, if another cause may explain the answer.
 const most = 10
 
 // chance reports whether that may be so: a reset has overtaken an answer on its way, or a second has passed,
@@ -132,7 +132,7 @@ func (s *target) exchange(t *testing.T, r request, sent string) (a answer, conn 
 	return a, conn, from
 }
 
-// play sends a request and judges what comes back.
+// play sends a request and judges the answer.
 func (s *target) play(t *testing.T, r request, each string, words template.FuncMap) {
 	t.Helper()
 	each = expand(t, each, words, nil)
@@ -183,7 +183,7 @@ func (s *target) save(t *testing.T, r request, a answer) {
 	s.told[as] = fields[field].(string)
 }
 
-// fate asks what has become of the connection: either it ends, or the honest request is answered next.
+// fate reports whether the connection ended or answered the honest request.
 func (s *target) fate(t *testing.T, r request, a answer, conn net.Conn, from *bufio.Reader) {
 	t.Helper()
 	if a.status == 0 || a.header.Get("Content-Type") == "text/event-stream" {
